@@ -1,0 +1,29 @@
+# `make run` and `make test` set up everything they need (.venv, build/) and do nothing twice.
+PYTHON ?= python3
+DEV = @$(PYTHON) -B tools/dev
+
+.PHONY: help run test check docs bench build clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+run:  ## a small model answers four prompts at once
+	$(DEV) run
+
+test:  ## every test; SUITES=architecture,cpp,python,packaging picks some
+	$(DEV) test --only "$(SUITES)"
+
+check:  ## formatting, lint, types, import layers, documentation
+	$(DEV) check
+
+docs:  ## the documentation, in build/docs
+	$(DEV) docs
+
+bench:  ## speed, as ratios measured in one run
+	$(DEV) bench
+
+build:  ## the wheel, installed into .venv
+	$(DEV) build
+
+clean:  ## removes build/ and .venv/
+	rm -rf build .venv

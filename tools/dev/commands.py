@@ -1,0 +1,117 @@
+"""The commands behind the Makefile."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+
+import build
+import environment
+import suites
+from steps import BUILD, ROOT, StepFailedError, must_run
+
+PROMPTS = [
+    "What is the capital of France?",
+    "Name three primary colors.",
+    "Write one sentence about the sea.",
+    "Why is the sky blue?",
+]
+
+
+def prepare(*extras: str, native_tests: bool = False) -> None:
+    """Sets up everything a command needs: system packages, ``.venv``, packages of ``extras``."""
+    wanted = environment.compiler_packages()
+    if native_tests:
+        wanted |= environment.test_packages()
+    environment.ensure_system_packages(wanted)
+    environment.ensure_venv()
+    environment.install_packages("-".join(extras), ", ".join(extras), environment.requirements(*extras))
+
+
+def command_build(_: argparse.Namespace) -> int:
+    """Builds the wheel and installs it into ``.venv``."""
+    prepare("cpu", "cli", "export")
+    build.build_wheel()
+    return 0
+
+
+def command_run(_: argparse.Namespace) -> int:
+    """Fetches a small model once and lets it answer several prompts together."""
+    prepare("cpu", "cli", "export")
+    build.build_wheel()
+    oga = environment.VENV / "bin" / "oga"
+    env = {**os.environ, "PATH": build.tool_env()["PATH"]}
+    for command in ([oga, "pull", "smollm2"], [oga, "run", "smollm2", *PROMPTS]):
+        status = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
+        if status:
+            return status
+    return 0
+
+
+def command_test(arguments: argparse.Namespace) -> int:
+    """Runs every test, or the suites named by ``--only``."""
+    only = set(arguments.only.split(",")) if arguments.only else set()
+    summary = suites.Summary()
+    prepare("dev", native_tests=True)
+    if not only or "architecture" in only:
+        suites.run_architecture(summary)
+    if only != {"architecture"}:
+        build.build_wheel()
+        if not only or "cpp" in only:
+            build.build_tests()
+        suites.run_tests(summary, only)
+    return summary.close()
+
+
+def command_check(_: argparse.Namespace) -> int:
+    """Checks formatting, lint, types, import layers and documentation."""
+    summary = suites.Summary()
+    prepare("dev", "docs", native_tests=True)
+    build.build_wheel()
+    suites.run_checks(summary)
+    return summary.close()
+
+
+def command_docs(_: argparse.Namespace) -> int:
+    """Builds the documentation."""
+    prepare("cpu", "cli", "export", "docs")
+    build.build_wheel()
+    must_run("docs", suites.sphinx_command())
+    print(f"Documentation: {(BUILD / 'docs' / 'index.html').relative_to(ROOT)}")
+    return 0
+
+
+def command_bench(arguments: argparse.Namespace) -> int:
+    """Measures the engine with the small model of ``make run``."""
+    prepare("cpu", "cli", "export")
+    build.build_wheel()
+    command = [environment.PYTHON, ROOT / "tools" / "bench.py", *arguments.rest]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def main() -> int:
+    """Runs the command named on the command line."""
+    commands = {
+        "run": command_run,
+        "test": command_test,
+        "check": command_check,
+        "docs": command_docs,
+        "bench": command_bench,
+        "build": command_build,
+    }
+    parser = argparse.ArgumentParser(prog="tools/dev", description=__doc__)
+    subparsers = parser.add_subparsers(dest="command", required=True)
+    for name, function in commands.items():
+        subparser = subparsers.add_parser(name, help=(function.__doc__ or "").strip())
+        subparser.add_argument("--only", default="", help="suites: architecture,cpp,python,packaging")
+        subparser.add_argument("rest", nargs="*")
+    arguments = parser.parse_args()
+    try:
+        return commands[arguments.command](arguments)
+    except StepFailedError as failure:
+        print(f"\n{failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
