@@ -1,20 +1,21 @@
 # What a host needs: the library, the headers, a pkg-config file and a CMake package. All of them find each other
 # relative to their own place, so the same files serve a system prefix and the `oga` folder of a Python wheel.
-set(OGA_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/oga)
+set(OGA_LIBRARY_DIR ${CMAKE_INSTALL_LIBDIR})
+set(OGA_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR})
 if(SKBUILD)
-  set(CMAKE_INSTALL_LIBDIR lib)
-  set(OGA_PACKAGE_DIR lib/cmake/oga)
+  set(OGA_LIBRARY_DIR _native/lib)
+  set(OGA_CONFIG_DIR lib)
 endif()
-file(RELATIVE_PATH OGA_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-file(RELATIVE_PATH OGA_PREFIX_FROM_CMAKE /${OGA_PACKAGE_DIR} /)
+file(RELATIVE_PATH OGA_PREFIX_FROM_PKGCONFIG /${OGA_CONFIG_DIR}/pkgconfig /)
+file(RELATIVE_PATH OGA_PREFIX_FROM_CMAKE /${OGA_CONFIG_DIR}/cmake/oga /)
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/oga.pc.in ${CMAKE_CURRENT_BINARY_DIR}/oga.pc @ONLY)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/oga-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/oga-config.cmake @ONLY)
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/oga-config-version.cmake COMPATIBILITY SameMinorVersion)
 
-install(TARGETS oga LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT oga)
+install(TARGETS oga LIBRARY DESTINATION ${OGA_LIBRARY_DIR} COMPONENT oga)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION include COMPONENT oga)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oga.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT oga)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oga.pc DESTINATION ${OGA_CONFIG_DIR}/pkgconfig COMPONENT oga)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/oga-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/oga-config-version.cmake
-        DESTINATION ${OGA_PACKAGE_DIR} COMPONENT oga)
+        DESTINATION ${OGA_CONFIG_DIR}/cmake/oga COMPONENT oga)

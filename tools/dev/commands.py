@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-import build
+import builds
 import environment
 import suites
 from steps import BUILD, ROOT, StepFailedError, must_run
@@ -33,16 +33,16 @@ def prepare(*extras: str, native_tests: bool = False) -> None:
 def command_build(_: argparse.Namespace) -> int:
     """Builds the wheel and installs it into ``.venv``."""
     prepare("cpu", "cli", "export")
-    build.build_wheel()
+    builds.build_wheel()
     return 0
 
 
 def command_run(_: argparse.Namespace) -> int:
     """Fetches a small model once and lets it answer several prompts together."""
     prepare("cpu", "cli", "export")
-    build.build_wheel()
+    builds.build_wheel()
     oga = environment.VENV / "bin" / "oga"
-    env = {**os.environ, "PATH": build.tool_env()["PATH"]}
+    env = {**os.environ, "PATH": builds.tool_env()["PATH"]}
     for command in ([oga, "pull", "smollm2"], [oga, "run", "smollm2", *PROMPTS]):
         status = subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
         if status:
@@ -58,9 +58,9 @@ def command_test(arguments: argparse.Namespace) -> int:
     if not only or "architecture" in only:
         suites.run_architecture(summary)
     if only != {"architecture"}:
-        build.build_wheel()
+        builds.build_wheel()
         if not only or "cpp" in only:
-            build.build_tests()
+            builds.build_tests()
         suites.run_tests(summary, only)
     return summary.close()
 
@@ -69,7 +69,7 @@ def command_check(_: argparse.Namespace) -> int:
     """Checks formatting, lint, types, import layers and documentation."""
     summary = suites.Summary()
     prepare("dev", "docs", native_tests=True)
-    build.build_wheel()
+    builds.build_wheel()
     suites.run_checks(summary)
     return summary.close()
 
@@ -77,7 +77,7 @@ def command_check(_: argparse.Namespace) -> int:
 def command_docs(_: argparse.Namespace) -> int:
     """Builds the documentation."""
     prepare("cpu", "cli", "export", "docs")
-    build.build_wheel()
+    builds.build_wheel()
     must_run("docs", suites.sphinx_command())
     print(f"Documentation: {(BUILD / 'docs' / 'index.html').relative_to(ROOT)}")
     return 0
@@ -86,7 +86,7 @@ def command_docs(_: argparse.Namespace) -> int:
 def command_bench(arguments: argparse.Namespace) -> int:
     """Measures the engine with the small model of ``make run``."""
     prepare("cpu", "cli", "export")
-    build.build_wheel()
+    builds.build_wheel()
     command = [environment.PYTHON, ROOT / "tools" / "bench.py", *arguments.rest]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 

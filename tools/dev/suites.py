@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from build import RELEASE, SANITIZED, jobs, tool_env, wheel_path
+from builds import RELEASE, SANITIZED, jobs, tool_env, wheel_path
 from environment import PYTHON, VENV
 from steps import BUILD, LOGS, ROOT, announce, log_tail, run_logged
 

@@ -1,0 +1,89 @@
+"""native/LAYERS holds: a folder includes only itself and folders below it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from conftest import Plant, assert_none
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+LAYERS = "capi\nengine\ncache search\nbase\n"
+
+
+def ranks(root: Path) -> dict[str, int]:
+    """Reads native/LAYERS: folder to line number, the top line first."""
+    lines = (root / "native" / "LAYERS").read_text(encoding="utf-8").splitlines()
+    rules = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    return {folder: rank for rank, folders in enumerate(rules) for folder in folders}
+
+
+def violations(root: Path) -> list[str]:
+    """Returns one sentence for each include or folder that breaks the rules."""
+    rank = ranks(root)
+    native = root / "native"
+    found = [
+        f"native/{folder.name}/ is not in native/LAYERS: add it on the line where it belongs"
+        for folder in sorted(native.iterdir())
+        if folder.is_dir() and folder.name not in rank
+    ]
+    for path in sorted([*native.rglob("*.h"), *native.rglob("*.cpp")]):
+        folder = path.relative_to(native).parts[0]
+        for _, target in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            found += include_violations(rank, f"native/{path.relative_to(native)}", folder, target, native)
+    return found
+
+
+def include_violations(rank: dict[str, int], name: str, folder: str, target: str, native: Path) -> list[str]:
+    """Returns what is wrong with one include of the file ``name`` in ``folder``, if anything."""
+    top = target.split("/")[0]
+    if top in {"oga", "ort_genai_c.h"}:
+        allowed = folder == "capi"
+        return [] if allowed else [f"{name} includes {target}: only native/capi knows the public headers"]
+    if "/" not in target:
+        beside = (native / folder / target).is_file()
+        return [f'{name} includes {target}: write it relative to native/, "{folder}/{target}"'] if beside else []
+    if top not in rank or folder not in rank or top == folder or rank[top] > rank[folder]:
+        return []
+    direction = "beside" if rank[top] == rank[folder] else "above"
+    return [
+        f"{name} includes {target}, but native/LAYERS puts {top}/ {direction} {folder}/: "
+        f"move what is shared to a folder below both, or pass it in as a plain value or an interface of {folder}/"
+    ]
+
+
+def test_no_folder_includes_upward_or_sideways(root: Path) -> None:
+    assert_none(violations(root))
+
+
+def test_an_upward_include_is_caught(plant: Plant) -> None:
+    tree = plant({"native/LAYERS": LAYERS, "native/base/error.h": '#include "engine/engine.h"\n'})
+    assert violations(tree) == [
+        "native/base/error.h includes engine/engine.h, but native/LAYERS puts engine/ above base/: "
+        "move what is shared to a folder below both, or pass it in as a plain value or an interface of base/"
+    ]
+
+
+def test_a_sideways_include_is_caught(plant: Plant) -> None:
+    tree = plant({"native/LAYERS": LAYERS, "native/cache/pool.cpp": '#include "search/sampler.h"\n'})
+    assert "puts search/ beside cache/" in violations(tree)[0]
+
+
+def test_an_unlisted_folder_is_caught(plant: Plant) -> None:
+    tree = plant({"native/LAYERS": LAYERS, "native/util/strings.h": "\n"})
+    assert violations(tree) == ["native/util/ is not in native/LAYERS: add it on the line where it belongs"]
+
+
+def test_a_public_header_below_the_boundary_is_caught(plant: Plant) -> None:
+    tree = plant({"native/LAYERS": LAYERS, "native/engine/engine.h": '#include "oga/engine.h"\n'})
+    assert "only native/capi knows the public headers" in violations(tree)[0]
+
+
+def test_an_include_that_is_not_relative_to_native_is_caught(plant: Plant) -> None:
+    tree = plant({"native/LAYERS": LAYERS, "native/base/a.h": "\n", "native/base/b.h": '#include "a.h"\n'})
+    assert '"base/a.h"' in violations(tree)[0]
+
+
+def test_downward_and_own_includes_are_allowed(plant: Plant) -> None:
+    text = '#include <vector>\n#include "engine/step.h"\n#include "cache/pool.h"\n#include "base/error.h"\n'
+    assert violations(plant({"native/LAYERS": LAYERS, "native/engine/engine.cpp": text})) == []
