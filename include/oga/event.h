@@ -1,0 +1,79 @@
+/* OgaEngineEvent: what a step tells the host about one request. */
+#ifndef OGA_EVENT_H_
+#define OGA_EVENT_H_
+
+#include "base.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/** Why a turn ended. */
+typedef uint32_t OgaFinishReason;
+
+#define OgaFinishReason_None ((OgaFinishReason)0)
+#define OgaFinishReason_Eos ((OgaFinishReason)1)
+#define OgaFinishReason_StopString ((OgaFinishReason)2)
+#define OgaFinishReason_MaxGeneratedTokens ((OgaFinishReason)3)
+#define OgaFinishReason_MaxSessionTokens ((OgaFinishReason)4)
+#define OgaFinishReason_Cancelled ((OgaFinishReason)5)
+#define OgaFinishReason_Failed ((OgaFinishReason)6)
+
+/** What an event carries; a set of bits. */
+typedef uint32_t OgaEngineEventFlags;
+
+#define OgaEngineEventFlag_None ((OgaEngineEventFlags)0)
+#define OgaEngineEventFlag_Token ((OgaEngineEventFlags)1)
+#define OgaEngineEventFlag_TurnFinished ((OgaEngineEventFlags)2)
+#define OgaEngineEventFlag_CapacityBlocked ((OgaEngineEventFlags)4)
+#define OgaEngineEventFlag_Failed ((OgaEngineEventFlags)8)
+#define OgaEngineEventFlag_Retryable ((OgaEngineEventFlags)16)
+
+/** What went wrong, on events with CapacityBlocked, Failed or Retryable. */
+typedef uint32_t OgaErrorCode;
+
+#define OgaErrorCode_None ((OgaErrorCode)0)
+#define OgaErrorCode_CapacityDeferred ((OgaErrorCode)1)
+#define OgaErrorCode_ExecutionCapacityExceeded ((OgaErrorCode)2)
+#define OgaErrorCode_RetryableExecution ((OgaErrorCode)3)
+#define OgaErrorCode_RequestUnserviceable ((OgaErrorCode)4)
+#define OgaErrorCode_EngineContractFailure ((OgaErrorCode)5)
+#define OgaErrorCode_EngineExecutionFailure ((OgaErrorCode)6)
+
+/** The event's bits. Writes OgaEngineEventFlag_None before it rejects a NULL event. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetFlags(const OgaEngineEvent* event, OgaEngineEventFlags* out);
+
+/**
+ * The request the event is about.
+ *
+ * :param out: borrow; the same pointer the caller holds, never destroyed through this alias; NULL for engine-level events
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetRequest(const OgaEngineEvent* event, const OgaRequest** out);
+
+/** The turn the event belongs to; 0 for engine-level events. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetTurnId(const OgaEngineEvent* event, uint64_t* out);
+
+/** The generated token id; meaningful with OgaEngineEventFlag_Token, otherwise 0. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetToken(const OgaEngineEvent* event, int32_t* out);
+
+/** Why the turn ended; OgaFinishReason_None without OgaEngineEventFlag_TurnFinished. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetFinishReason(const OgaEngineEvent* event, OgaFinishReason* out);
+
+/** The index of the stop string that matched; -1 unless the reason is OgaFinishReason_StopString. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetMatchedStopStringIndex(const OgaEngineEvent* event, int32_t* out);
+
+/** What went wrong; OgaErrorCode_None on events that report no trouble. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetErrorCode(const OgaEngineEvent* event, OgaErrorCode* out);
+
+/**
+ * The turn's token counts; all zero on events without OgaEngineEventFlag_TurnFinished.
+ *
+ * :param out: borrow, as long as the event
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetUsage(const OgaEngineEvent* event, const OgaTurnUsage** out);
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* OGA_EVENT_H_ */

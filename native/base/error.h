@@ -1,0 +1,71 @@
+// The one exception type of liboga and the status codes it carries.
+//
+// Expected outcomes (a full pool, a stale turn id) are values; an `Error` is for what a caller has to be told.
+// Only `capi/boundary.h` catches; everything below lets it pass.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace oga {
+
+// Values equal `OgaStatusCode` of include/oga/result.h; the C boundary asserts it.
+enum class StatusCode : uint32_t {
+  kOk = 0,
+  kInvalidArgument = 1,
+  kInvalidState = 2,
+  kNotFound = 3,
+  kUnsupported = 4,
+  kResourceExhausted = 5,
+  kIoError = 6,
+  kModelError = 7,
+  kEngineUnhealthy = 8,
+  kOutOfMemory = 9,
+  kInternal = 10,
+};
+
+// Carries a code for programs and a sentence for people: what was wrong, what was found, what was wanted, what to do.
+class Error : public std::exception {
+ public:
+  Error(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  StatusCode code() const noexcept { return code_; }
+  const std::string& message() const noexcept { return message_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  StatusCode code_;
+  std::string message_;
+};
+
+namespace internal {
+inline void AppendPart(std::string& out, const std::string& part) { out += part; }
+inline void AppendPart(std::string& out, const char* part) { out += part; }
+inline void AppendPart(std::string& out, char part) { out += part; }
+inline void AppendPart(std::string& out, bool part) { out += part ? "true" : "false"; }
+template <typename Number>
+void AppendPart(std::string& out, Number part) {
+  out += std::to_string(part);
+}
+void AppendPart(std::string& out, float part);
+void AppendPart(std::string& out, double part);
+}  // namespace internal
+
+// Joins strings and numbers into one message: Message("top_p is ", 1.5f, "; it must be in [0, 1]"). Numbers are
+// written with a decimal point whatever the process locale is.
+template <typename... Parts>
+std::string Message(const Parts&... parts) {
+  std::string out;
+  (internal::AppendPart(out, parts), ...);
+  return out;
+}
+
+// Throws Error{kInvalidArgument} and its siblings; the short forms keep the sentence the most visible part of a check.
+template <typename... Parts>
+[[noreturn]] void Throw(StatusCode code, const Parts&... parts) {
+  throw Error(code, Message(parts...));
+}
+
+}  // namespace oga

@@ -1,0 +1,73 @@
+#include "cache/block_pool.h"
+
+#include "base/check.h"
+
+namespace oga {
+
+BlockPool::BlockPool(uint32_t blocks) : shares_(blocks, kFree) {
+  free_.reserve(blocks);
+  for (uint32_t i = blocks; i > 0; --i) free_.push_back(static_cast<BlockId>(i - 1));
+}
+
+BlockId BlockPool::Reserve() noexcept {
+  const BlockId block = free_.back();
+  free_.pop_back();
+  shares_[block] = kReserved;
+  ++reserved_;
+  ++generation_;
+  return block;
+}
+
+void BlockPool::Return(BlockId block) noexcept {
+  shares_[block] = kFree;
+  free_.push_back(block);
+  --reserved_;
+  ++generation_;
+}
+
+void BlockPool::Commit(BlockId block) noexcept {
+  shares_[block] = 1;
+  --reserved_;
+  ++generation_;
+}
+
+void BlockPool::Share(BlockId block) noexcept {
+  if (++shares_[block] == 2) ++shared_;
+  ++generation_;
+}
+
+void BlockPool::Release(BlockId block) noexcept {
+  const int32_t left = --shares_[block];
+  if (left == 1) --shared_;
+  if (left == 0) free_.push_back(block);
+  ++generation_;
+}
+
+bool BlockPool::IsReserved(BlockId block) const noexcept { return shares_[block] == kReserved; }
+
+uint32_t BlockPool::share_count(BlockId block) const noexcept {
+  return shares_[block] > 0 ? static_cast<uint32_t>(shares_[block]) : 0;
+}
+
+void BlockPool::Validate() const {
+  uint32_t free = 0;
+  uint32_t reserved = 0;
+  uint32_t shared = 0;
+  for (const int32_t shares : shares_) {
+    CheckInvariant(shares >= kReserved, "B2", "a share count is negative");
+    free += shares == kFree;
+    reserved += shares == kReserved;
+    shared += shares > 1;
+  }
+  std::vector<bool> listed(shares_.size());
+  for (const BlockId block : free_) {
+    CheckInvariant(block >= 0 && static_cast<size_t>(block) < shares_.size(), "B1", "the free list holds no block");
+    CheckInvariant(shares_[block] == kFree && !listed[block], "B1", "a listed block is not free, or is listed twice");
+    listed[block] = true;
+  }
+  CheckInvariant(free == free_.size(), "B1", "a free block is not listed");
+  CheckInvariant(reserved == reserved_, "B3", "the count of reserved blocks is off");
+  CheckInvariant(shared == shared_, "B3", "the count of shared blocks is off");
+}
+
+}  // namespace oga

@@ -1,0 +1,174 @@
+// Engine: the single-owner step loop over one model. Run makes synchronous progress; nothing happens between calls.
+//
+// Owned jointly by the host's handle and, for the time of a call, by whoever is inside. The thread that creates it owns
+// it: every call checks that, and that the process has not been forked since. Shutdown and the destructor may run on any
+// thread; they wait for a call in progress.
+//
+// A step is a transaction (step.cpp): whatever fails before its commit leaves requests, cache and events as they were.
+// Preemption is a transition of its own before that: it is invisible in every output, so nothing has to undo it.
+//
+// E1  a request's slot holds that request; free slots hold none
+// E2  a request is queued where its state and its blocks say
+// E3  a request's cached tokens equal the filled slots of its table
+// E4  undrained events name open requests only
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "cache/paged_cache.h"
+#include "engine/event_buffer.h"
+#include "engine/event_queue.h"
+#include "engine/fault_points.h"
+#include "engine/options.h"
+#include "engine/packed_step.h"
+#include "engine/request.h"
+#include "engine/run_queues.h"
+#include "model/engine_limits.h"
+#include "model/model.h"
+#include "model/model_executor.h"
+#include "scheduler/planner.h"
+#include "scheduler/policy.h"
+#include "search/sampler.h"
+
+namespace oga {
+
+struct EngineSnapshot;
+
+// What an engine is made of.
+struct EngineParts {
+  EngineLimits limits;
+  ModelTraits traits;
+  std::unique_ptr<ModelExecutor> executor;
+  std::shared_ptr<const Model> model;       // kept alive; null in tests
+  std::unique_ptr<SchedulerPolicy> policy;  // null: ArrivalPolicy
+  FaultHook fault_hook;                     // empty in production
+  bool validate = false;                    // run Validate after every step (also OGA_VALIDATE=1)
+};
+
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  static std::shared_ptr<Engine> Create(std::shared_ptr<const Model> model);
+  static std::shared_ptr<Engine> Create(EngineParts parts);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // --- The host's calls; include/oga/engine.h states their contracts --------------------------------------------------
+  std::shared_ptr<Request> CreateRequest(const RequestOptions& options);
+  std::unique_ptr<EventBuffer> CreateEventBuffer(size_t capacity);
+  void Run(EventBuffer& buffer);
+  bool HasPendingRequests();
+  EngineCapabilities GetCapabilities() const;
+  EngineStatistics GetStatistics() const;
+
+  // Turns every request into a closed tombstone and releases the executor. Idempotent; any thread.
+  void Shutdown() noexcept;
+
+  // --- For requests: the part of their calls that concerns the engine -------------------------------------------------
+  // Holds the engine for one call: exclusive against Shutdown from another thread, and checked for thread and process.
+  class Entry;
+  TurnId BeginTurn(Request& request, std::span<const TokenId> input, const TurnOptions* options);
+  bool CancelTurn(Request& request, TurnId id);
+  void Rewind(Request& request, TurnId id);
+  std::shared_ptr<Request> Fork(Request& request);
+  void Close(Request& request);
+  void CheckOwner() const;
+
+  // --- For tests ------------------------------------------------------------------------------------------------------
+  void Validate() const;
+  EngineSnapshot Snapshot() const;
+
+ private:
+  explicit Engine(EngineParts parts);
+
+  // engine.cpp
+  void CheckHealthy() const;
+  void ReclaimAbandoned() noexcept;
+  RequestSlot MakeSlot();
+  std::shared_ptr<Request> MakeRequest(uint64_t max_session_tokens, int32_t priority);
+  void Forget(Request& request) noexcept;
+  void Place(Request& request, QueuePlace place) noexcept;
+  void Settle(Request& request) noexcept;
+  size_t LiveRequests() const noexcept { return requests_.size() - free_slots_.size(); }
+
+  // turns.cpp
+  void CheckInput(const Request& request, std::span<const TokenId> input) const;
+  void CheckRoom(const Request& request, uint64_t input_tokens) const;
+  void FinishTurn(Request& request, const RowResult& result, EventErrorCode code) noexcept;
+
+  // step.cpp
+  void ExecuteStep();
+  void MakePlan();
+  void MarkSharedTails() noexcept;
+  SchedulerView View() const;
+  void DropCaches(std::span<const RequestSlot> slots) noexcept;
+  void TryStep();
+  void ReservePublication();
+  ExecutionResult Execute(const ExecutionBatch& batch);
+  void SampleRows(std::span<const float> logits);
+  RowResult SampleRow(const Request& request, std::span<const float> logits);
+  void CommitRows() noexcept;
+  void Inject(FaultPoint point) const;
+
+  // failures.cpp
+  void PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept;
+  void FailUnserviceable() noexcept;
+  void RollBack(const ExecutionResult& result);
+  void Fail(EventErrorCode code, const std::string& message) noexcept;
+  void ShrinkBudget() noexcept;
+  void GrowBudget() noexcept;
+
+  const EngineLimits limits_;
+  const ModelTraits traits_;
+  const std::shared_ptr<const Model> model_;
+  const std::unique_ptr<const SchedulerPolicy> policy_;
+  const FaultHook fault_hook_;
+  const bool validate_;
+  const std::thread::id owner_;
+  const pid_t process_;
+
+  mutable std::mutex entry_mutex_;
+  bool shut_down_ = false;
+  std::optional<Error> failure_;  // set once: the engine is unhealthy for good
+
+  std::unique_ptr<ModelExecutor> executor_;
+  const uint64_t block_bytes_;
+  PagedCache cache_;
+  RunQueues queues_;
+  Planner planner_;
+  StepPlan plan_;
+  PackedStep packed_;
+  search::Sampler sampler_;
+  std::vector<RowResult> results_;  // by row of the plan
+  EventQueue events_;
+
+  std::shared_ptr<std::atomic<bool>> abandonment_;
+  std::vector<std::shared_ptr<Request>> requests_;  // by slot
+  std::vector<RequestSlot> free_slots_;
+  RequestId next_request_id_ = 1;
+  uint64_t next_arrival_ = 1;
+  uint64_t attempt_ = 0;
+  bool tails_marked_ = false;  // some view may say its tail is shared
+  uint32_t token_budget_;  // max_scheduled_tokens, less after the model ran out of memory
+  EngineStatistics statistics_;
+};
+
+class Engine::Entry {
+ public:
+  explicit Entry(const Engine& engine);
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace oga

@@ -1,0 +1,59 @@
+// One event, by value.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "step/ids.h"
+
+namespace oga {
+
+class Request;
+
+// Values of the next three equal the constants of include/oga/event.h; the C boundary asserts it.
+enum class FinishReason : uint32_t {
+  kNone = 0,
+  kEos = 1,
+  kStopString = 2,
+  kMaxGeneratedTokens = 3,
+  kMaxSessionTokens = 4,
+  kCancelled = 5,
+  kFailed = 6,
+};
+
+enum class EventErrorCode : uint32_t {
+  kNone = 0,
+  kCapacityDeferred = 1,
+  kExecutionCapacityExceeded = 2,
+  kRetryableExecution = 3,
+  kRequestUnserviceable = 4,
+  kEngineContractFailure = 5,
+  kEngineExecutionFailure = 6,
+};
+
+namespace event_flags {
+inline constexpr uint32_t kToken = 1;
+inline constexpr uint32_t kTurnFinished = 2;
+inline constexpr uint32_t kCapacityBlocked = 4;
+inline constexpr uint32_t kFailed = 8;
+inline constexpr uint32_t kRetryable = 16;
+}  // namespace event_flags
+
+struct TurnUsage {
+  uint64_t prompt_tokens = 0;
+  uint64_t generated_tokens = 0;
+  uint64_t cached_prompt_tokens = 0;
+};
+
+struct Event {
+  std::shared_ptr<Request> request;  // null for engine-level events
+  TurnId turn_id = 0;
+  uint32_t flags = 0;
+  TokenId token = 0;
+  FinishReason finish_reason = FinishReason::kNone;
+  EventErrorCode error_code = EventErrorCode::kNone;
+  int32_t matched_stop_string_index = -1;
+  TurnUsage usage;  // zero unless kTurnFinished
+};
+
+}  // namespace oga

@@ -1,0 +1,74 @@
+// What a step that did not commit means for the host.
+#include <algorithm>
+
+#include "base/log.h"
+#include "engine/engine.h"
+
+namespace oga {
+
+// Room for events was made at the start of the step: one per live request, one per row and one for the engine.
+void Engine::PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept {
+  Event event;
+  event.flags = flags;
+  event.error_code = code;
+  events_.Push(std::move(event));
+}
+
+void Engine::FailUnserviceable() noexcept {
+  for (const RequestSlot slot : plan_.unserviceable) {
+    RowResult failed;
+    failed.finish = FinishReason::kFailed;
+    requests_[slot]->MarkFailed();
+    FinishTurn(*requests_[slot], failed, EventErrorCode::kRequestUnserviceable);
+  }
+}
+
+// Everything is as before the step; the reservation is gone with its destructor.
+void Engine::RollBack(const ExecutionResult& result) {
+  ++statistics_.rolled_back_steps;
+  switch (result.status) {
+    case ExecutionStatus::kCapacityExceeded:
+      ShrinkBudget();
+      log::Warning(Message("a step ran out of memory and was rolled back: ", result.message));
+      PushEngineEvent(event_flags::kCapacityBlocked, EventErrorCode::kExecutionCapacityExceeded);
+      return;
+    case ExecutionStatus::kRetryable:
+      log::Warning(Message("a step failed and was rolled back: ", result.message));
+      PushEngineEvent(event_flags::kRetryable, EventErrorCode::kRetryableExecution);
+      return;
+    case ExecutionStatus::kOk:
+    case ExecutionStatus::kFatal:
+      break;
+  }
+  Fail(EventErrorCode::kEngineExecutionFailure, result.message);
+}
+
+// The end of this engine's work: every open turn fails, and later progress calls get the stored error.
+void Engine::Fail(EventErrorCode code, const std::string& message) noexcept {
+  try {
+    failure_.emplace(StatusCode::kEngineUnhealthy,
+                     Message("the engine failed and makes no further progress; close its requests and create a new one. "
+                             "Cause: ",
+                             message));
+  } catch (...) {
+    failure_.emplace(StatusCode::kEngineUnhealthy, std::string());
+  }
+  RowResult failed;
+  failed.finish = FinishReason::kFailed;
+  bool any = false;
+  for (const std::shared_ptr<Request>& request : requests_) {
+    if (request == nullptr || !request->turn_live()) continue;
+    any = true;
+    FinishTurn(*request, failed, code);
+  }
+  if (!any) PushEngineEvent(event_flags::kFailed, code);
+}
+
+// After the model ran out of memory the next attempts are smaller: with fewer prompt tokens first, then with fewer rows.
+void Engine::ShrinkBudget() noexcept { token_budget_ = std::max(1u, std::min(token_budget_, plan_.scheduled_tokens) / 2); }
+
+void Engine::GrowBudget() noexcept {
+  token_budget_ = std::min<uint64_t>(limits_.max_scheduled_tokens, uint64_t{2} * token_budget_);
+}
+
+}  // namespace oga

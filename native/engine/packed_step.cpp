@@ -1,0 +1,42 @@
+#include "engine/packed_step.h"
+
+namespace oga {
+
+void PackedStep::Begin(size_t rows, size_t tokens, uint32_t table_columns) {
+  table_columns_ = table_columns;
+  token_ids_.clear();
+  cumulative_lengths_.clear();
+  past_lengths_.clear();
+  block_table_.clear();
+  logits_indices_.clear();
+  token_ids_.reserve(tokens);
+  cumulative_lengths_.reserve(rows + 1);
+  past_lengths_.reserve(rows);
+  block_table_.reserve(rows * table_columns);
+  logits_indices_.reserve(rows);
+  cumulative_lengths_.push_back(0);
+}
+
+std::span<BlockId> PackedStep::AddRow(std::span<const TokenId> tokens, uint32_t past_tokens,
+                                      bool wants_logits) noexcept {
+  token_ids_.insert(token_ids_.end(), tokens.begin(), tokens.end());
+  cumulative_lengths_.push_back(static_cast<int32_t>(token_ids_.size()));
+  past_lengths_.push_back(static_cast<int32_t>(past_tokens));
+  if (wants_logits) logits_indices_.push_back(static_cast<int64_t>(token_ids_.size()) - 1);
+  block_table_.resize(block_table_.size() + table_columns_, kUnmappedBlock);
+  return std::span(block_table_).last(table_columns_);
+}
+
+ExecutionBatch PackedStep::Batch(std::span<const BlockCopy> copies) const noexcept {
+  ExecutionBatch batch;
+  batch.token_ids = token_ids_;
+  batch.cumulative_lengths = cumulative_lengths_;
+  batch.past_lengths = past_lengths_;
+  batch.block_table = block_table_;
+  batch.block_table_columns = static_cast<int32_t>(table_columns_);
+  batch.logits_indices = logits_indices_;
+  batch.block_copies = copies;
+  return batch;
+}
+
+}  // namespace oga

@@ -1,0 +1,194 @@
+#include "engine/request.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "engine/engine.h"
+
+namespace oga {
+
+namespace {
+// Room made ahead when a turn starts, so that decoding does not stop to grow vectors; longer turns grow geometrically.
+constexpr uint64_t kEagerTokens = 4096;
+}  // namespace
+
+Request::Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestSlot slot,
+                 RequestId id, uint64_t max_session_tokens, int32_t priority, uint64_t seed)
+    : engine_(std::move(engine)),
+      abandonment_(std::move(abandonment)),
+      max_session_tokens_(max_session_tokens),
+      seed_(seed) {
+  view_.slot = slot;
+  view_.request = id;
+  view_.priority = priority;
+}
+
+std::shared_ptr<Engine> Request::LockEngine() const {
+  std::shared_ptr<Engine> engine = engine_.lock();
+  if (engine == nullptr || state_ == RequestState::kClosed) {
+    Throw(StatusCode::kInvalidState, "the request is closed; create a new one with the engine's CreateRequest");
+  }
+  return engine;
+}
+
+TurnId Request::BeginTurn(std::span<const TokenId> input, const TurnOptions* options) {
+  return LockEngine()->BeginTurn(*this, input, options);
+}
+
+bool Request::CancelTurn(TurnId id) { return LockEngine()->CancelTurn(*this, id); }
+
+void Request::RewindToStartOfTurn(TurnId id) { LockEngine()->Rewind(*this, id); }
+
+std::shared_ptr<Request> Request::Fork() { return LockEngine()->Fork(*this); }
+
+void Request::Close() {
+  if (state_ == RequestState::kClosed) return;
+  if (const std::shared_ptr<Engine> engine = engine_.lock()) engine->Close(*this);
+}
+
+void Request::CheckUsable() const {
+  const std::shared_ptr<Engine> engine = LockEngine();
+  engine->CheckOwner();
+}
+
+std::unique_ptr<TurnOptions> Request::CreateTurnOptions() {
+  CheckUsable();
+  return std::make_unique<TurnOptions>(weak_from_this());
+}
+
+void Request::AdoptHandle() noexcept {
+  const std::lock_guard lock(handle_mutex_);
+  handle_ = shared_from_this();
+}
+
+void Request::ReleaseHandle() noexcept {
+  std::shared_ptr<Request> self;  // outlives the lock: it may be the last share
+  const std::lock_guard lock(handle_mutex_);
+  self = std::move(handle_);
+  abandoned_.store(true);
+  abandonment_->store(true);
+}
+
+const Request::TurnRecord* Request::FindTurn(TurnId id) const noexcept {
+  const auto found = std::lower_bound(turns_.begin(), turns_.end(), id,
+                                      [](const TurnRecord& turn, TurnId wanted) { return turn.id < wanted; });
+  return found != turns_.end() && found->id == id ? &*found : nullptr;
+}
+
+std::span<const TokenId> Request::penalized_tokens() const noexcept {
+  return distinct_ ? distinct_->values() : std::span<const TokenId>{};
+}
+
+void Request::StartTurn(std::span<const TokenId> input, const SamplingSettings& settings, int32_t vocab_size) {
+  const uint64_t length = tokens_.size() + input.size();
+  const uint64_t turn_end = settings.max_generated_tokens == 0
+                                ? max_session_tokens_
+                                : std::min(max_session_tokens_, length + settings.max_generated_tokens);
+  tokens_.reserve(std::min(turn_end, length + kEagerTokens));
+  turns_.reserve(turns_.size() + 1);
+  std::optional<search::DistinctTokens> distinct;
+  if (settings.repetition_penalty != 1.0f) {
+    distinct.emplace(vocab_size);
+    distinct->Reserve(tokens_.capacity());
+    for (const TokenId token : tokens_) distinct->Append(token);
+    for (const TokenId token : input) distinct->Append(token);
+  }
+
+  // Nothing below can fail.
+  turns_.push_back({++turn_id_, static_cast<uint32_t>(tokens_.size())});
+  tokens_.insert(tokens_.end(), input.begin(), input.end());
+  distinct_ = std::move(distinct);
+  settings_ = settings;
+  if (settings.seed) seed_ = *settings.seed;
+  usage_ = {};
+  usage_.prompt_tokens = input.size();
+  state_ = RequestState::kQueued;
+  view_.sequence_tokens = static_cast<uint32_t>(tokens_.size());
+  view_.live = true;
+  view_.decoding = false;
+}
+
+void Request::ReserveToken() {
+  if (tokens_.size() == tokens_.capacity()) tokens_.reserve(std::min(max_session_tokens_, 2 * tokens_.size()));
+  if (distinct_) distinct_->Reserve(1);
+}
+
+RowResult Request::Judge(TokenId token, std::span<const TokenId> eos_token_ids) const noexcept {
+  RowResult result;
+  result.token = token;
+  if (std::find(eos_token_ids.begin(), eos_token_ids.end(), token) != eos_token_ids.end()) {
+    result.finish = FinishReason::kEos;
+    return result;
+  }
+  result.appends = true;
+  if (settings_.max_generated_tokens != 0 && usage_.generated_tokens + 1 >= settings_.max_generated_tokens) {
+    result.finish = FinishReason::kMaxGeneratedTokens;
+  } else if (tokens_.size() + 1 >= max_session_tokens_) {
+    result.finish = FinishReason::kMaxSessionTokens;
+  }
+  return result;
+}
+
+void Request::CommitRow(uint32_t scheduled_tokens, bool sampled, const RowResult& result, uint64_t step) noexcept {
+  view_.cached_tokens += scheduled_tokens;
+  if (result.appends) {
+    tokens_.push_back(result.token);
+    if (distinct_) distinct_->Append(result.token);
+    ++usage_.generated_tokens;
+  }
+  view_.sequence_tokens = static_cast<uint32_t>(tokens_.size());
+  view_.decoding = result.appends;
+  view_.preemptible = sampled;
+  view_.last_progress_step = step;
+  state_ = RequestState::kActive;
+}
+
+void Request::EndTurn() noexcept {
+  state_ = RequestState::kTurnComplete;
+  view_.live = false;
+  view_.decoding = false;
+}
+
+void Request::TruncateToTurn(const TurnRecord& turn) noexcept {
+  const TurnRecord target = turn;
+  tokens_.resize(target.start_tokens);
+  while (!turns_.empty() && turns_.back().id >= target.id) turns_.pop_back();
+  distinct_.reset();  // the next turn builds its own
+  view_.sequence_tokens = target.start_tokens;
+  view_.cached_tokens = std::min(view_.cached_tokens, target.start_tokens);
+  failed_ = false;
+}
+
+void Request::CopySequence(const Request& source) {
+  tokens_ = source.tokens_;
+  turns_ = source.turns_;
+  turn_id_ = source.turn_id_;
+  view_.sequence_tokens = source.view_.sequence_tokens;
+  state_ = turns_.empty() && turn_id_ == 0 ? RequestState::kCreated : RequestState::kTurnComplete;
+}
+
+void Request::Detach() noexcept {
+  state_ = RequestState::kClosed;
+  // Assigned, not cleared: a closed request whose handle lives on should not keep a long sequence in memory.
+  tokens_ = {};
+  turns_ = {};
+  distinct_.reset();
+  view_ = {};
+}
+
+void Request::Validate() const {
+  const bool live = turn_live();
+  CheckInvariant(!live || view_.cached_tokens < tokens_.size(), "R1", "a live turn has nothing left to compute");
+  CheckInvariant(live == view_.live, "R2", "the view and the state disagree about a live turn");
+  for (size_t i = 1; i < turns_.size(); ++i) {
+    CheckInvariant(turns_[i - 1].id < turns_[i].id && turns_[i - 1].start_tokens < turns_[i].start_tokens, "R3",
+                   "turns are out of order");
+  }
+  CheckInvariant(turns_.empty() || turns_.back().id <= turn_id_, "R3", "a turn id was not handed out");
+  CheckInvariant(view_.sequence_tokens == tokens_.size(), "R4", "the view has another length");
+  CheckInvariant(tokens_.size() <= max_session_tokens_, "R5", "the sequence is longer than its limit");
+}
+
+}  // namespace oga

@@ -1,0 +1,136 @@
+// Request: one sequence with all its turns.
+//
+//        BeginTurn            first committed step           turn ends
+//  Created ------> Queued -------------------------> Active -----------> TurnComplete
+//                    ^                                                        |
+//                    +----------------------- BeginTurn ----------------------+
+//  any state -- Close, abandonment, or the engine's end --> Closed
+//
+// Owned jointly by the host's handle, the engine (while not closed) and undelivered or borrowed events. The host's calls
+// belong to the owner thread of the engine; from elsewhere they throw InvalidState and change nothing. Only
+// ReleaseHandle may run on any thread.
+//
+// R1  cached tokens are fewer than sequence tokens while a turn is live
+// R2  a turn is live exactly in Queued and Active
+// R3  turn ids rise and are never reused; turns start at rising positions of the sequence
+// R4  the scheduler's view repeats the request's own counts
+// R5  the sequence never exceeds the session limit
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/event.h"
+#include "engine/options.h"
+#include "engine/run_queues.h"
+#include "engine/turn_options.h"
+#include "search/distinct_tokens.h"
+#include "step/ids.h"
+#include "step/sampling.h"
+#include "step/views.h"
+
+namespace oga {
+
+class Engine;
+
+enum class RequestState { kCreated, kQueued, kActive, kTurnComplete, kClosed };
+
+// What a step decided for one row; staged until the commit.
+struct RowResult {
+  bool appends = false;  // `token` joins the sequence and is told to the host
+  TokenId token = 0;
+  FinishReason finish = FinishReason::kNone;
+};
+
+class Request : public std::enable_shared_from_this<Request> {
+ public:
+  Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestSlot slot, RequestId id,
+          uint64_t max_session_tokens, int32_t priority, uint64_t seed);
+
+  // --- The host's calls; include/oga/request.h states their contracts -------------------------------------------------
+  TurnId BeginTurn(std::span<const TokenId> input, const TurnOptions* options);
+  bool CancelTurn(TurnId id);
+  void RewindToStartOfTurn(TurnId id);
+  std::shared_ptr<Request> Fork();
+  void Close();
+  std::unique_ptr<TurnOptions> CreateTurnOptions();
+  // Throws unless the request is open and the caller is the owner thread of its engine.
+  void CheckUsable() const;
+
+  // The C boundary's handle keeps the request alive from AdoptHandle to ReleaseHandle. Releasing marks an open request
+  // abandoned; the engine reclaims it at its next boundary.
+  void AdoptHandle() noexcept;
+  void ReleaseHandle() noexcept;
+
+  // --- For the engine -------------------------------------------------------------------------------------------------
+  struct TurnRecord {
+    TurnId id = 0;
+    uint32_t start_tokens = 0;  // length of the sequence before the turn
+  };
+
+  RequestState state() const noexcept { return state_; }
+  bool turn_live() const noexcept { return state_ == RequestState::kQueued || state_ == RequestState::kActive; }
+  bool abandoned() const noexcept { return abandoned_.load(); }
+  bool failed() const noexcept { return failed_; }
+  RequestSlot slot() const noexcept { return view_.slot; }
+  RequestId id() const noexcept { return view_.request; }
+  std::span<const TokenId> tokens() const noexcept { return tokens_; }
+  uint64_t max_session_tokens() const noexcept { return max_session_tokens_; }
+  TurnId turn_id() const noexcept { return turn_id_; }
+  const TurnRecord* FindTurn(TurnId id) const noexcept;
+  const std::vector<TurnRecord>& turns() const noexcept { return turns_; }
+  const SamplingSettings& settings() const noexcept { return settings_; }
+  uint64_t seed() const noexcept { return seed_; }
+  TurnUsage usage() const noexcept { return usage_; }
+  std::span<const TokenId> penalized_tokens() const noexcept;
+
+  CandidateView& view() noexcept { return view_; }
+  const CandidateView& view() const noexcept { return view_; }
+  QueuePlace place = QueuePlace::kNone;
+
+  // Appends the input and makes the turn live. Strong guarantee: on an exception nothing changed.
+  void StartTurn(std::span<const TokenId> input, const SamplingSettings& settings, int32_t vocab_size);
+  // Makes room for one more token. May throw std::bad_alloc; changes nothing visible.
+  void ReserveToken();
+  // What the sampled token means for the turn, without changing anything.
+  RowResult Judge(TokenId token, std::span<const TokenId> eos_token_ids) const noexcept;
+  // Publishes a step's outcome for this row.
+  void CommitRow(uint32_t scheduled_tokens, bool sampled, const RowResult& result, uint64_t step) noexcept;
+  void EndTurn() noexcept;
+  void MarkFailed() noexcept { failed_ = true; }
+  void TruncateToTurn(const TurnRecord& turn) noexcept;
+  // Takes over the sequence of `source`. May throw; nothing else knows the request yet.
+  void CopySequence(const Request& source);
+  // The last change: no engine, no tokens, no turn. The handle stays usable for destruction.
+  void Detach() noexcept;
+
+  void Validate() const;
+
+ private:
+  std::shared_ptr<Engine> LockEngine() const;  // throws when closed or the engine is gone
+
+  std::weak_ptr<Engine> engine_;
+  std::shared_ptr<std::atomic<bool>> abandonment_;  // tells the engine that some request was abandoned
+  std::atomic<bool> abandoned_{false};
+  std::mutex handle_mutex_;
+  std::shared_ptr<Request> handle_;  // the C handle's share
+
+  std::atomic<RequestState> state_{RequestState::kCreated};
+  uint64_t max_session_tokens_;
+  uint64_t seed_;
+  bool failed_ = false;  // the last turn ended Failed by its own fault; only rewind and close are left
+  std::vector<TokenId> tokens_;
+  std::vector<TurnRecord> turns_;
+  TurnId turn_id_ = 0;  // of the current or last turn
+  SamplingSettings settings_;
+  TurnUsage usage_;
+  std::optional<search::DistinctTokens> distinct_;  // kept only while a repetition penalty acts
+  CandidateView view_;
+};
+
+}  // namespace oga

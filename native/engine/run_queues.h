@@ -1,0 +1,48 @@
+// RunQueues: every request with something to schedule or drop, in the orders the planner reads.
+//
+// Holds pointers to views that live inside requests; a request is in at most one queue. Owned by one Engine; owner
+// thread. Reserve may allocate, everything else is noexcept and does not.
+//
+// Q1  waiting and waiting_by_age hold the same views
+// Q2  each queue is in its order, and no view is in two of running, waiting and dormant
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "scheduler/policy.h"
+#include "step/views.h"
+
+namespace oga {
+
+enum class QueuePlace { kNone, kWaiting, kRunning, kDormant };
+
+class RunQueues {
+ public:
+  using Views = std::span<const CandidateView* const>;
+
+  explicit RunQueues(const SchedulerPolicy& policy) : policy_(policy) {}
+
+  // Makes room for this many requests in every queue.
+  void Reserve(size_t requests);
+
+  void Insert(const CandidateView& view, QueuePlace place) noexcept;
+  void Remove(const CandidateView& view, QueuePlace place) noexcept;
+
+  Views running() const noexcept { return running_; }                // by arrival
+  Views waiting() const noexcept { return waiting_; }                // in the order of the policy
+  Views waiting_by_age() const noexcept { return waiting_by_age_; }  // least recently progressed first
+  Views dormant() const noexcept { return dormant_; }                // least recently used first
+
+  void Validate() const;
+
+ private:
+  const SchedulerPolicy& policy_;
+  std::vector<const CandidateView*> running_;
+  std::vector<const CandidateView*> waiting_;
+  std::vector<const CandidateView*> waiting_by_age_;
+  std::vector<const CandidateView*> dormant_;
+};
+
+}  // namespace oga

@@ -1,0 +1,217 @@
+// One step, as a transaction:
+//
+//   Plan       scheduler   pure; what must give way first is dropped and the plan made again
+//   Reserve    cache       blocks of every row, all or nothing; undone by the reservation's destructor
+//   Checkpoint requests    room for tokens and events; what sampling will change is only staged, so there is nothing to save
+//   Execute    model       one decoder run over the packed tokens
+//   Sample     search      processors and sampler: staged results only
+//   Prepare    -           last fallible work
+//   Commit     all         noexcept, in a fixed order; the point of no return
+//   Publish    engine      staged results become events
+//
+// A failure before Commit leaves no trace but a committed preemption, which no output shows. Commit refuses, with nothing
+// published, when anything moved since Reserve; the engine is then unhealthy for good.
+#include <new>
+
+#include "base/check.h"
+#include "engine/engine.h"
+
+namespace oga {
+
+void Engine::Inject(FaultPoint point) const {
+  if (fault_hook_) fault_hook_(point);
+}
+
+SchedulerView Engine::View() const {
+  SchedulerView view;
+  view.limits.block_size_slots = limits_.block_size_slots;
+  view.limits.total_blocks = limits_.num_blocks;
+  view.limits.max_rows = limits_.max_batch_size;
+  view.limits.max_scheduled_tokens = token_budget_;
+  view.limits.chunk_size_tokens = limits_.chunk_size_tokens;
+  view.limits.max_resident_requests = limits_.max_resident_requests;
+  view.limits.max_wait_steps = limits_.max_wait_steps;
+  view.free_blocks = cache_.pool().free_blocks();
+  view.committed_steps = statistics_.steps;
+  view.attempt = attempt_;
+  view.running = queues_.running();
+  view.waiting = queues_.waiting();
+  view.waiting_by_age = queues_.waiting_by_age();
+  view.dormant = queues_.dormant();
+  return view;
+}
+
+void Engine::ExecuteStep() {
+  ++attempt_;
+  // Room for whatever this step may have to tell, a fatal end included.
+  events_.Reserve(LiveRequests() + limits_.max_batch_size + 1);
+  try {
+    MakePlan();
+    if (plan_.outcome == PlanOutcome::kExecutable) {
+      TryStep();
+    } else if (plan_.outcome == PlanOutcome::kCapacityDeferred) {
+      PushEngineEvent(event_flags::kCapacityBlocked, EventErrorCode::kCapacityDeferred);
+    }
+    if (validate_) Validate();
+  } catch (const ContractError& error) {
+    Fail(EventErrorCode::kEngineContractFailure, error.message());
+  }
+}
+
+void Engine::MakePlan() {
+  for (;;) {
+    Inject(FaultPoint::kPlan);
+    MarkSharedTails();
+    planner_.Plan(View(), plan_);
+    FailUnserviceable();
+    // What a drop really frees depends on who shares the blocks, so the plan is made again from what is free then. Each
+    // round drops somebody: the rounds end.
+    if (plan_.outcome != PlanOutcome::kDropFirst) return;
+    DropCaches(plan_.drops);
+  }
+}
+
+// Who else owns a request's last block changes with what others do, so it is looked up while anything is shared at all.
+void Engine::MarkSharedTails() noexcept {
+  const bool sharing = cache_.pool().shared_blocks() > 0;
+  if (!sharing && !tails_marked_) return;
+  for (const CandidateView* candidate : queues_.running()) {
+    requests_[candidate->slot]->view().tail_shared = cache_.NextBlockShared(candidate->slot);
+  }
+  tails_marked_ = sharing;
+}
+
+void Engine::DropCaches(std::span<const RequestSlot> slots) noexcept {
+  for (const RequestSlot slot : slots) {
+    Request& request = *requests_[slot];
+    queues_.Remove(request.view(), request.place);
+    request.place = QueuePlace::kNone;
+    ++(request.view().live ? statistics_.preemptions : statistics_.dropped_residents);
+    cache_.Drop(slot);
+    request.view().cached_tokens = 0;
+    request.view().decoding = false;
+    request.view().preemptible = false;
+    request.view().tail_shared = false;
+    request.view().dropped_at_attempt = attempt_;
+    Settle(request);
+  }
+}
+
+void Engine::TryStep() {
+  ExecutionResult execution;
+  try {
+    Inject(FaultPoint::kReserveCache);
+    Reservation reservation = cache_.Reserve(plan_.rows);
+    ReservePublication();
+    Inject(FaultPoint::kPack);
+    packed_.Begin(plan_.rows.size(), plan_.scheduled_tokens, reservation.table_columns());
+    for (size_t i = 0; i < plan_.rows.size(); ++i) {
+      const RowPlan& row = plan_.rows[i];
+      const auto tokens = requests_[row.slot]->tokens().subspan(row.past_tokens, row.scheduled_tokens);
+      reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, row.samples()));
+    }
+    execution = Execute(packed_.Batch(reservation.copies()));
+    if (execution.status != ExecutionStatus::kOk) return RollBack(execution);
+    SampleRows(execution.logits);
+    Inject(FaultPoint::kPrepare);
+    if (reservation.Commit() != CommitStatus::kCommitted) {
+      throw ContractError("the cache changed between the reservation of a step and its commit");
+    }
+  } catch (const ContractError&) {
+    throw;
+  } catch (const std::exception& error) {
+    execution.status = ExecutionStatus::kRetryable;
+    execution.message = error.what();
+    return RollBack(execution);
+  }
+  CommitRows();
+  GrowBudget();
+}
+
+void Engine::ReservePublication() {
+  Inject(FaultPoint::kReservePublication);
+  results_.clear();
+  results_.reserve(plan_.rows.size());
+  for (const RowPlan& row : plan_.rows) {
+    if (row.samples()) requests_[row.slot]->ReserveToken();
+  }
+}
+
+ExecutionResult Engine::Execute(const ExecutionBatch& batch) {
+  ExecutionResult result;
+  try {
+    result = executor_->Execute(batch);
+  } catch (const std::exception& error) {
+    result.status = ExecutionStatus::kFatal;
+    result.message = error.what();
+  } catch (...) {
+    result.status = ExecutionStatus::kFatal;
+    result.message = "the model executor threw something that is no exception";
+  }
+  const size_t wanted = batch.logits_indices.size() * static_cast<size_t>(traits_.vocab_size);
+  if (result.status == ExecutionStatus::kOk && result.logits.size() != wanted) {
+    result.status = ExecutionStatus::kFatal;
+    result.message = Message("the model returned ", result.logits.size(), " logits; ", wanted, " were asked for (",
+                             batch.logits_indices.size(), " rows of ", traits_.vocab_size, ")");
+  }
+  return result;
+}
+
+void Engine::SampleRows(std::span<const float> logits) {
+  const size_t width = static_cast<size_t>(traits_.vocab_size);
+  for (const RowPlan& row : plan_.rows) {
+    if (!row.samples()) {
+      results_.emplace_back();
+      continue;
+    }
+    Inject(FaultPoint::kSample);
+    results_.push_back(SampleRow(*requests_[row.slot], logits.first(width)));
+    logits = logits.subspan(width);
+  }
+}
+
+RowResult Engine::SampleRow(const Request& request, std::span<const float> logits) {
+  const SamplingSettings& settings = request.settings();
+  search::SampleInputs inputs;
+  inputs.logits = logits;
+  inputs.settings = &settings;
+  inputs.penalized_tokens = request.penalized_tokens();
+  if (request.usage().generated_tokens < settings.min_generated_tokens) inputs.masked_tokens = traits_.eos_token_ids;
+  inputs.seed = request.seed();
+  inputs.position = request.tokens().size();
+  const search::SampleOutcome outcome = sampler_.Sample(inputs);
+  if (outcome.status == search::SampleStatus::kOk) return request.Judge(outcome.token, traits_.eos_token_ids);
+  RowResult failed;
+  failed.finish = FinishReason::kFailed;
+  return failed;
+}
+
+// The cache has committed; nothing below can fail.
+void Engine::CommitRows() noexcept {
+  ++statistics_.steps;
+  statistics_.rows += plan_.rows.size();
+  statistics_.scheduled_tokens += plan_.scheduled_tokens;
+  for (size_t i = 0; i < plan_.rows.size(); ++i) {
+    const RowPlan& row = plan_.rows[i];
+    const RowResult& result = results_[i];
+    Request& request = *requests_[row.slot];
+    request.CommitRow(row.scheduled_tokens, row.samples(), result, statistics_.steps);
+    statistics_.generated_tokens += result.appends;
+    if (result.finish != FinishReason::kNone) {
+      const bool failed = result.finish == FinishReason::kFailed;
+      if (failed) request.MarkFailed();
+      FinishTurn(request, result, failed ? EventErrorCode::kRequestUnserviceable : EventErrorCode::kNone);
+      continue;
+    }
+    Settle(request);
+    if (!result.appends) continue;
+    Event event;
+    event.request = request.shared_from_this();
+    event.turn_id = request.turn_id();
+    event.flags = event_flags::kToken;
+    event.token = result.token;
+    events_.Push(std::move(event));
+  }
+}
+
+}  // namespace oga

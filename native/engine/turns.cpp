@@ -1,0 +1,173 @@
+// The life of turns: begin, cancel, rewind, fork, close. Each call checks everything before it changes anything.
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "engine/engine.h"
+#include "search/sampling_rules.h"
+
+namespace oga {
+
+namespace {
+
+void CheckDrained(const EventQueue& events, const Request& request, const char* what) {
+  if (events.HasEventOf(request)) {
+    Throw(StatusCode::kInvalidState, "the request has events that were not taken yet; run the engine until they are out, "
+          "then ", what);
+  }
+}
+
+// Refuses what needs a sequence at rest.
+void CheckAtRest(const Request& request, const char* what) {
+  if (request.turn_live()) {
+    Throw(StatusCode::kInvalidState, "turn ", request.turn_id(), " is still live; wait for its end or cancel it, then ",
+          what);
+  }
+}
+
+}  // namespace
+
+void Engine::CheckRoom(const Request& request, uint64_t input_tokens) const {
+  const uint64_t length = request.tokens().size();
+  const uint64_t limit = request.max_session_tokens();
+  // Compared by subtraction: a count near 2^64 must not wrap.
+  if (length >= limit || input_tokens >= limit - length) {
+    Throw(StatusCode::kInvalidArgument, "the sequence holds ", length, " tokens and the input has ", input_tokens,
+          "; together they must leave room for one generated token within the session limit of ", limit);
+  }
+}
+
+void Engine::CheckInput(const Request& request, std::span<const TokenId> input) const {
+  if (input.empty()) {
+    Throw(StatusCode::kInvalidArgument, "the input is empty; a turn needs at least one token");
+  }
+  CheckRoom(request, input.size());
+  for (size_t i = 0; i < input.size(); ++i) {
+    if (input[i] < 0 || input[i] >= traits_.vocab_size) {
+      Throw(StatusCode::kInvalidArgument, "input token ", i, " is ", input[i], "; the vocabulary has ids 0 to ",
+            traits_.vocab_size - 1);
+    }
+  }
+}
+
+TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const TurnOptions* options) {
+  const Entry entry(*this);
+  CheckHealthy();
+  ReclaimAbandoned();
+  CheckAtRest(request, "begin the next");
+  CheckDrained(events_, request, "begin the next turn");
+  if (request.failed()) {
+    Throw(StatusCode::kInvalidState, "turn ", request.turn_id(), " failed; rewind to its start or close the request");
+  }
+  if (request.turn_id() == std::numeric_limits<TurnId>::max()) {
+    Throw(StatusCode::kInvalidState, "the request has used every turn id; close it and create a new one");
+  }
+  if (options != nullptr && !options->BelongsTo(request)) {
+    Throw(StatusCode::kInvalidArgument, "the turn options belong to another request; create them from this one");
+  }
+  CheckInput(request, input);
+  const SamplingSettings settings =
+      search::Resolve(options != nullptr ? options->values() : SamplingOptions{}, traits_.search, traits_.vocab_size);
+  const uint64_t room = request.max_session_tokens() - request.tokens().size() - input.size();
+  if (settings.min_generated_tokens > room) {
+    Throw(StatusCode::kInvalidArgument, "min_generated_tokens is ", settings.min_generated_tokens, "; the session limit of ",
+          request.max_session_tokens(), " leaves room for ", room);
+  }
+
+  request.StartTurn(input, settings, traits_.vocab_size);
+  request.view().arrival = next_arrival_++;
+  request.view().last_progress_step = statistics_.steps;
+  Settle(request);
+  return request.turn_id();
+}
+
+bool Engine::CancelTurn(Request& request, TurnId id) {
+  const Entry entry(*this);
+  ReclaimAbandoned();
+  if (request.turn_id() == 0) {
+    Throw(StatusCode::kInvalidState, "the request has no turn yet; begin one before cancelling");
+  }
+  if (!request.turn_live() || request.turn_id() != id) return false;
+  events_.Reserve(events_.size() + 1);
+  RowResult cancelled;
+  cancelled.finish = FinishReason::kCancelled;
+  FinishTurn(request, cancelled, EventErrorCode::kNone);
+  return true;
+}
+
+// Ends the live turn: state, queues, and its one terminal event, which joins the turn's token event if that is still
+// there to be taken. Room for an event was reserved.
+void Engine::FinishTurn(Request& request, const RowResult& result, EventErrorCode code) noexcept {
+  request.EndTurn();
+  // Blocks set aside for a prompt that is not going to be computed now.
+  cache_.Truncate(request.slot(), cache_.filled_slots(request.slot()));
+  Settle(request);
+  Event* event = events_.FindTurn(request, request.turn_id());
+  Event fresh;
+  Event& target = event != nullptr ? *event : fresh;
+  target.request = request.shared_from_this();
+  target.turn_id = request.turn_id();
+  target.flags |= event_flags::kTurnFinished;
+  if (result.finish == FinishReason::kFailed) target.flags |= event_flags::kFailed;
+  if (result.appends) {
+    target.flags |= event_flags::kToken;
+    target.token = result.token;
+  }
+  target.finish_reason = result.finish;
+  target.error_code = code;
+  target.usage = request.usage();
+  if (event == nullptr) events_.Push(std::move(fresh));
+}
+
+void Engine::Rewind(Request& request, TurnId id) {
+  const Entry entry(*this);
+  CheckHealthy();
+  ReclaimAbandoned();
+  CheckAtRest(request, "rewind");
+  CheckDrained(events_, request, "rewind");
+  const Request::TurnRecord* turn = request.FindTurn(id);
+  if (turn == nullptr) {
+    Throw(StatusCode::kNotFound, "turn ", id, " is not part of the sequence; its turns are those begun and not rewound, ",
+          request.turns().size(), " of them, the last with id ", request.turns().empty() ? 0 : request.turns().back().id);
+  }
+  request.TruncateToTurn(*turn);
+  cache_.Truncate(request.slot(), request.view().cached_tokens);
+  Settle(request);
+}
+
+std::shared_ptr<Request> Engine::Fork(Request& request) {
+  const Entry entry(*this);
+  CheckHealthy();
+  ReclaimAbandoned();
+  CheckAtRest(request, "fork");
+  CheckDrained(events_, request, "fork");
+  if (request.turn_id() == 0) {
+    Throw(StatusCode::kInvalidState, "the request has no turn yet; create another request instead of forking it");
+  }
+  if (request.failed()) {
+    Throw(StatusCode::kInvalidState, "turn ", request.turn_id(), " failed; rewind to its start before forking");
+  }
+  std::shared_ptr<Request> fork = MakeRequest(request.max_session_tokens(), request.view().priority);
+  try {
+    fork->CopySequence(request);
+    const bool place = queues_.running().size() + queues_.dormant().size() < limits_.max_resident_requests;
+    if (request.view().resident() && place) {
+      cache_.Share(request.slot(), fork->slot());
+      fork->view().cached_tokens = request.view().cached_tokens;
+    }
+  } catch (...) {
+    Forget(*fork);
+    throw;
+  }
+  fork->view().last_progress_step = statistics_.steps;
+  Settle(*fork);
+  return fork;
+}
+
+void Engine::Close(Request& request) {
+  const Entry entry(*this);
+  if (request.state() == RequestState::kClosed) return;
+  Forget(request);
+}
+
+}  // namespace oga

@@ -1,0 +1,35 @@
+// A loaded model: its config, its checked graph and the ONNX Runtime session, shared by any number of engines.
+//
+// Thread-safe after construction (immutable); each engine makes its own executor.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "model/engine_limits.h"
+#include "model/genai_config.h"
+#include "model/model_executor.h"
+
+namespace oga {
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const std::string& type() const = 0;
+  virtual const std::string& device_type() const = 0;  // "CPU"
+  virtual const ModelTraits& traits() const = 0;
+
+  // The engine's limits: configured ones as they are, the rest by default, num_blocks from the memory that is really
+  // available when it is not configured (reported in the info log).
+  virtual EngineLimits ResolveLimits() const = 0;
+
+  // A new executor with its own key-value cache of limits.num_blocks blocks. Throws Error{kResourceExhausted} when the
+  // cache does not fit.
+  virtual std::unique_ptr<ModelExecutor> CreateExecutor(const EngineLimits& limits) const = 0;
+};
+
+// Loads the graph named by the config and checks it against the config (names, types, ranks, head sizes).
+std::shared_ptr<const Model> LoadOnnxModel(const GenaiConfig& config);
+
+}  // namespace oga

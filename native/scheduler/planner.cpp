@@ -1,0 +1,233 @@
+#include "scheduler/planner.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace oga {
+
+namespace {
+
+uint32_t CeilDiv(uint32_t value, uint32_t divisor) { return (value + divisor - 1) / divisor; }
+
+// The order in which residents yield and keep their blocks: higher priority, then older.
+bool RanksAbove(const CandidateView& a, const CandidateView& b) {
+  if (a.priority != b.priority) return a.priority > b.priority;
+  return a.arrival < b.arrival;
+}
+
+bool ServedBefore(const CandidateView* a, const CandidateView* b) {
+  if (a->priority != b->priority) return a->priority > b->priority;
+  if (a->last_progress_step != b->last_progress_step) return a->last_progress_step < b->last_progress_step;
+  return a->arrival < b->arrival;
+}
+
+bool WaitedLonger(const CandidateView* a, const CandidateView* b) {
+  if (a->last_progress_step != b->last_progress_step) return a->last_progress_step < b->last_progress_step;
+  return a->arrival < b->arrival;
+}
+
+// Usually the input is already in order, and then this is one linear pass.
+template <typename Container, typename Less>
+void SortIfNeeded(Container& items, Less less) {
+  if (!std::is_sorted(items.begin(), items.end(), less)) std::sort(items.begin(), items.end(), less);
+}
+
+}  // namespace
+
+void Planner::Reserve(const PlanLimits& limits, size_t slots, StepPlan& plan) {
+  const size_t rows = std::min(limits.max_rows, limits.max_scheduled_tokens);
+  picks_.reserve(rows);
+  marks_.resize(std::max(marks_.size(), slots));
+  order_.reserve(marks_.size());
+  plan.rows.reserve(rows);
+  plan.drops.reserve(marks_.size());
+  plan.unserviceable.reserve(marks_.size());
+}
+
+void Planner::Plan(const SchedulerView& view, StepPlan& plan) {
+  plan.Clear();
+  picks_.clear();
+  std::fill(marks_.begin(), marks_.end(), Mark::kNone);
+  view_ = &view;
+  plan_ = &plan;
+  max_rows_ = std::min(view.limits.max_rows, view.limits.max_scheduled_tokens);
+  free_blocks_ = view.free_blocks;
+  residents_ = view.running.size() + view.dormant.size();
+  lowest_priority_ = std::numeric_limits<int32_t>::max();
+  for (const CandidateView* candidate : view.running) {
+    lowest_priority_ = std::min(lowest_priority_, candidate->priority);
+  }
+
+  SelectUrgent();
+  SelectDecodes();
+  SelectPrefills();
+  EmitRows();
+  plan.outcome = Outcome();
+}
+
+PlanOutcome Planner::Outcome() const {
+  if (!plan_->drops.empty()) return PlanOutcome::kDropFirst;
+  if (!plan_->rows.empty()) return PlanOutcome::kExecutable;
+  const bool work = !view_->running.empty() || !view_->waiting.empty();
+  return work ? PlanOutcome::kCapacityDeferred : PlanOutcome::kNoWork;
+}
+
+bool Planner::Urgent(const CandidateView& candidate) const {
+  const uint64_t patience = std::max<uint64_t>(1, view_->limits.max_wait_steps / 2);
+  return view_->committed_steps - candidate.last_progress_step >= patience;
+}
+
+void Planner::SelectUrgent() {
+  order_.clear();
+  for (const CandidateView* candidate : view_->running) {
+    if (Urgent(*candidate)) order_.push_back(candidate);
+  }
+  for (const CandidateView* candidate : view_->waiting_by_age) {
+    if (!Urgent(*candidate)) break;
+    order_.push_back(candidate);
+  }
+  SortIfNeeded(order_, WaitedLonger);
+  for (const CandidateView* candidate : order_) {
+    if (!RowsLeft()) return;
+    if (Unmarked(*candidate)) TrySelect(*candidate, /*urgent=*/true);
+  }
+}
+
+void Planner::SelectDecodes() {
+  order_.clear();
+  for (const CandidateView* candidate : view_->running) {
+    if (candidate->decoding && Unmarked(*candidate)) order_.push_back(candidate);
+  }
+  SortIfNeeded(order_, ServedBefore);
+  for (const CandidateView* candidate : order_) {
+    if (!RowsLeft()) return;
+    // One selected before may have dropped this one.
+    if (Unmarked(*candidate)) TrySelect(*candidate, /*urgent=*/false);
+  }
+}
+
+void Planner::SelectPrefills() {
+  order_.clear();
+  for (const CandidateView* candidate : view_->running) {
+    if (!candidate->decoding && Unmarked(*candidate)) order_.push_back(candidate);
+  }
+  const auto precedes = [this](const CandidateView* a, const CandidateView* b) { return policy_.Precedes(*a, *b); };
+  SortIfNeeded(order_, precedes);
+
+  // A merge of two ordered lists: residents that are still prefilling, and the waiting.
+  auto resident = order_.begin();
+  auto waiting = view_->waiting.begin();
+  while (RowsLeft() && (resident != order_.end() || waiting != view_->waiting.end())) {
+    const bool take_resident = waiting == view_->waiting.end() ||
+                               (resident != order_.end() && !policy_.Precedes(**waiting, **resident));
+    const CandidateView& candidate = take_resident ? **resident++ : **waiting++;
+    if (Unmarked(candidate)) TrySelect(candidate, /*urgent=*/false);
+  }
+}
+
+void Planner::TrySelect(const CandidateView& candidate, bool urgent) {
+  if (candidate.dropped_at_attempt == view_->attempt) return;
+  const PlanLimits& limits = view_->limits;
+  const uint32_t target = std::max(candidate.owned_blocks, CeilDiv(candidate.sequence_tokens, limits.block_size_slots));
+  const uint32_t copies = candidate.tail_shared ? 1 : 0;
+  if (target > limits.total_blocks) {
+    plan_->unserviceable.push_back(candidate.slot);
+    return;
+  }
+  const uint32_t blocks = target - candidate.owned_blocks + copies;
+  if (!FindRoom(candidate, blocks, urgent)) return;
+  free_blocks_ -= blocks;
+  if (!candidate.resident()) ++residents_;
+  marks_[candidate.slot] = Mark::kSelected;
+  picks_.push_back({&candidate, target});
+}
+
+bool Planner::FindRoom(const CandidateView& candidate, uint32_t blocks, bool urgent) {
+  const bool admits = !candidate.resident();
+  // Those already in grow soon; an admission that leaves them nothing would be preempted right away.
+  const uint64_t headroom = admits && !urgent ? std::max(view_->running.size(), picks_.size()) : 0;
+  const uint64_t wanted = blocks + headroom;
+  const size_t places = view_->limits.max_resident_requests;
+  const auto fits = [&] { return free_blocks_ >= wanted && residents_ + admits <= places; };
+  if (fits()) return true;
+  // The common refusal, decided without a look at every resident: behind a full pool the queue may be long.
+  const bool may_drop = urgent || !admits || !view_->dormant.empty() || candidate.priority > lowest_priority_;
+  if (!may_drop) return false;
+
+  uint64_t obtainable = free_blocks_;
+  size_t droppable = 0;
+  const auto count = [&](const CandidateView* victim) {
+    if (!MayDisplace(candidate, *victim, urgent)) return;
+    obtainable += victim->owned_blocks;
+    ++droppable;
+  };
+  for (const CandidateView* victim : view_->dormant) count(victim);
+  for (const CandidateView* victim : view_->running) count(victim);
+  if (obtainable < wanted || residents_ + admits > places + droppable) return false;
+
+  while (!fits()) {
+    const CandidateView* victim = NextVictim(candidate, urgent);
+    OGA_CHECK(victim != nullptr);
+    Drop(*victim);
+  }
+  return true;
+}
+
+bool Planner::MayDisplace(const CandidateView& candidate, const CandidateView& victim, bool urgent) const {
+  if (&victim == &candidate || !Unmarked(victim)) return false;
+  if (!victim.live) return true;
+  if (!victim.preemptible) return false;
+  if (urgent) return !Urgent(victim) || WaitedLonger(&candidate, &victim);
+  // An admission displaces only what has a lower priority; growth displaces everything that ranks below.
+  return candidate.resident() ? RanksAbove(candidate, victim) : candidate.priority > victim.priority;
+}
+
+const CandidateView* Planner::NextVictim(const CandidateView& candidate, bool urgent) const {
+  for (const CandidateView* victim : view_->dormant) {
+    if (MayDisplace(candidate, *victim, urgent)) return victim;
+  }
+  const CandidateView* lowest = nullptr;
+  for (const CandidateView* victim : view_->running) {
+    if (!MayDisplace(candidate, *victim, urgent)) continue;
+    if (lowest == nullptr || RanksAbove(*lowest, *victim)) lowest = victim;
+  }
+  return lowest;
+}
+
+void Planner::Drop(const CandidateView& victim) {
+  marks_[victim.slot] = Mark::kDropped;
+  free_blocks_ += victim.owned_blocks;
+  --residents_;
+  plan_->drops.push_back(victim.slot);
+}
+
+void Planner::EmitRows() {
+  SortIfNeeded(picks_, [this](const Pick& a, const Pick& b) {
+    if (a.candidate->decoding != b.candidate->decoding) return a.candidate->decoding;
+    if (a.candidate->decoding) return a.candidate->arrival < b.candidate->arrival;
+    return policy_.Precedes(*a.candidate, *b.candidate);
+  });
+  uint32_t budget = view_->limits.max_scheduled_tokens - static_cast<uint32_t>(picks_.size());
+  const uint32_t chunk = view_->limits.chunk_size_tokens;
+  for (const Pick& pick : picks_) {
+    const CandidateView& candidate = *pick.candidate;
+    RowPlan row;
+    row.slot = candidate.slot;
+    row.request = candidate.request;
+    row.past_tokens = candidate.cached_tokens;
+    row.pending_tokens = candidate.pending_tokens();
+    row.target_blocks = pick.target_blocks;
+    row.copies_tail = candidate.tail_shared;
+    row.decode = candidate.decoding;
+    const uint32_t wanted = chunk == 0 ? row.pending_tokens : std::min(row.pending_tokens, chunk);
+    const uint32_t extra = std::min(wanted - 1, budget);
+    row.scheduled_tokens = 1 + extra;
+    budget -= extra;
+    plan_->scheduled_tokens += row.scheduled_tokens;
+    plan_->rows.push_back(row);
+  }
+}
+
+}  // namespace oga

@@ -1,0 +1,48 @@
+// What a step will do, decided before anything changes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "step/ids.h"
+
+namespace oga {
+
+struct RowPlan {
+  RequestSlot slot = kNoSlot;
+  RequestId request = 0;
+  uint32_t past_tokens = 0;
+  uint32_t scheduled_tokens = 0;
+  uint32_t pending_tokens = 0;  // what the row had to compute before this step
+  uint32_t target_blocks = 0;   // its table covers this many blocks after the step
+  bool copies_tail = false;     // its last block is shared and is copied before it is written
+  bool decode = false;
+
+  // The row's last pending token is computed, so its logits choose the next one.
+  bool samples() const { return scheduled_tokens == pending_tokens; }
+};
+
+enum class PlanOutcome {
+  kNoWork,            // no request has a live turn
+  kExecutable,        // `rows` can run as they are
+  kDropFirst,         // drop the cache of `drops`, then plan again
+  kCapacityDeferred,  // live turns exist, none can run now
+};
+
+struct StepPlan {
+  PlanOutcome outcome = PlanOutcome::kNoWork;
+  std::vector<RowPlan> rows;               // logical order: decodes by arrival, then prefills by arrival
+  std::vector<RequestSlot> drops;          // dormant and preempted residents
+  std::vector<RequestSlot> unserviceable;  // live turns that could not run in an empty pool
+  uint32_t scheduled_tokens = 0;
+
+  void Clear() noexcept {
+    outcome = PlanOutcome::kNoWork;
+    rows.clear();
+    drops.clear();
+    unserviceable.clear();
+    scheduled_tokens = 0;
+  }
+};
+
+}  // namespace oga

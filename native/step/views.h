@@ -1,0 +1,53 @@
+// What the planner sees: read-only snapshots of requests and limits. Plain values, kept current by their owners.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "step/ids.h"
+
+namespace oga {
+
+// One request with a live turn, or a dormant one that still owns blocks.
+struct CandidateView {
+  RequestSlot slot = kNoSlot;
+  RequestId request = 0;
+  int32_t priority = 0;             // higher first
+  uint64_t arrival = 0;             // order of BeginTurn, engine-wide
+  uint32_t sequence_tokens = 0;     // prompt and output so far
+  uint32_t cached_tokens = 0;       // of them, committed to the cache
+  uint32_t owned_blocks = 0;        // of its table; 0 is not resident
+  bool tail_shared = false;         // the block its next token goes into is shared: writing costs one more block
+  bool live = false;                // has a turn to work on; a dormant resident has not
+  bool decoding = false;            // its one pending token was sampled by its previous step
+  bool preemptible = false;         // has produced a token since it was admitted, so dropping it loses no progress
+  uint64_t last_progress_step = 0;  // committed steps when it last progressed, or began to wait
+  uint64_t dropped_at_attempt = 0;  // attempt that preempted it; it is not readmitted in the same one
+
+  uint32_t pending_tokens() const { return sequence_tokens - cached_tokens; }
+  bool resident() const { return owned_blocks > 0; }
+};
+
+// The limits a plan obeys. See EngineLimits for where they come from.
+struct PlanLimits {
+  uint32_t block_size_slots = 0;
+  uint32_t total_blocks = 0;
+  uint32_t max_rows = 0;
+  uint32_t max_scheduled_tokens = 0;
+  uint32_t chunk_size_tokens = 0;  // 0: none
+  uint32_t max_resident_requests = 0;
+  uint32_t max_wait_steps = 0;
+};
+
+struct SchedulerView {
+  PlanLimits limits;
+  uint32_t free_blocks = 0;
+  uint64_t committed_steps = 0;
+  uint64_t attempt = 0;  // counts steps tried; a retry and its drops share one
+  std::span<const CandidateView* const> running;         // residents with a live turn, by arrival
+  std::span<const CandidateView* const> waiting;         // live, not resident, in the order of the policy
+  std::span<const CandidateView* const> waiting_by_age;  // the same, least recently progressed first
+  std::span<const CandidateView* const> dormant;         // residents without a live turn, least recently used first
+};
+
+}  // namespace oga
