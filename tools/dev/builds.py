@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 from environment import PIP_INSTALL, PYTHON, VENV, runtime_library
-from steps import BUILD, ROOT, content_hash, files_below, must_run, once
+from steps import BUILD, announce, content_hash, files_below, must_run, once
 
 RELEASE = BUILD / "release"
 SANITIZED = BUILD / "sanitized"
@@ -53,14 +54,16 @@ def build_wheel() -> None:
 
 
 def build_native_tests(folder: Path, what: str, options: list[str]) -> None:
-    """Configures ``folder`` with the tests on and builds everything in it."""
-    names = (*NATIVE_INPUTS, "tests/CMakeLists.txt", "tests/native", "tests/capi", "tests/models", "tests/simulation")
-    key = content_hash(files_below(*[name for name in names if (ROOT / name).exists()]), f"{options}")
-    configure = ["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DOGA_BUILD_TESTS=ON", *options]
-    configure += [f"-DOGA_TEST_PYTHON={PYTHON}", f"-DOGA_TEST_ORT_LIBRARY={runtime_library()}"]
-    configure += [f"-DPython_EXECUTABLE={PYTHON}"]
-    build = ["cmake", "--build", folder, "-j", jobs()]
-    once("build", folder.name, what, key, lambda: must_run(folder.name, configure, build, env=tool_env()), [folder])
+    """Configures ``folder`` with the tests on and builds what changed in it."""
+    paths = [
+        f"-DOGA_TEST_PYTHON={PYTHON}",
+        f"-DOGA_TEST_ORT_LIBRARY={runtime_library()}",
+        f"-DPython_EXECUTABLE={PYTHON}",
+    ]
+    configure = ["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DOGA_BUILD_TESTS=ON", *paths, *options]
+    start = time.monotonic()
+    must_run(folder.name, configure, ["cmake", "--build", folder, "-j", jobs()], env=tool_env())
+    announce("build", what, time.monotonic() - start)
 
 
 def build_tests() -> None:
