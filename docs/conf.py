@@ -1,15 +1,12 @@
 """Sphinx configuration. `make docs` builds this folder; every warning is an error."""
 
-from __future__ import annotations
-
 import re
 import subprocess
+import sys
 from pathlib import Path
-from typing import Any
-
-import oga
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
 project = "oga"
 author = "the oga authors"
@@ -20,6 +17,7 @@ version = release
 extensions = [
     "hawkmoth",
     "myst_parser",
+    "oga_docs",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
 ]
@@ -45,34 +43,3 @@ hawkmoth_root = str(ROOT / "include")
 compiler_include = subprocess.run(["cc", "-print-file-name=include"], capture_output=True, text=True, check=True).stdout
 hawkmoth_autoconf = []
 hawkmoth_clang = [f"-isystem{compiler_include.strip()}", f"-I{ROOT / 'include'}", "-std=c99"]
-
-C_FUNCTIONS = {line.split()[0] for line in (ROOT / "include" / "oga" / "symbols.txt").read_text().splitlines()}
-
-
-def link_c_functions(_app: Any, lines: list[str], *_: Any, **__: Any) -> None:
-    """Turns the bare names of C functions in header comments into links."""
-
-    def link(match: re.Match[str]) -> str:
-        return f":c:func:`{match[0]}`" if match[0] in C_FUNCTIONS else match[0]
-
-    lines[:] = [re.sub(r"(?<![`\w])Oga\w+", link, line) for line in lines]
-
-
-def resolve_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """Resolves ``oga.Engine`` to ``oga.engine.Engine``: docstrings use the names that programs use."""
-    package, _, name = node.get("reftarget", "").partition(".")
-    if node.get("refdomain") != "py" or package != "oga" or not name:
-        return None
-    head, dot, rest = name.partition(".")
-    module = getattr(getattr(oga, head, None), "__module__", None)
-    target = f"{module}.{head}{dot}{rest}"
-    domain = env.get_domain("py")
-    if target not in domain.objects:
-        return None
-    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, content)
-
-
-def setup(app: Any) -> None:
-    """Connects the two link rules."""
-    app.connect("hawkmoth-process-docstring", link_c_functions)
-    app.connect("missing-reference", resolve_public_name)
