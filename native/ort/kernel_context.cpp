@@ -1,0 +1,70 @@
+#include "ort/kernel_context.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "ort/make.h"
+
+namespace oga::ort {
+
+namespace {
+constexpr const char* kDoing = "cannot reach a tensor of the running graph";
+}
+
+bool KernelTensor::HasShape(std::initializer_list<int64_t> shape) const {
+  return rank == shape.size() && std::equal(shape.begin(), shape.end(), dims);
+}
+
+std::string KernelTensor::ShapeText() const {
+  if (rank > std::size(dims)) return Message("rank ", rank);
+  std::string text = "[";
+  for (size_t i = 0; i < rank; ++i) text += Message(i == 0 ? "" : ", ", dims[i]);
+  return text + "]";
+}
+
+KernelTensor KernelContext::Input(size_t index) const {
+  const abi::Value* value = nullptr;
+  Check(Api().KernelContext_GetInput(context_, index, &value), kDoing);
+  if (value == nullptr) Throw(StatusCode::kInternal, kDoing, ": input ", index, " is absent");
+  KernelTensor tensor;
+  const auto info = Make<abi::ShapeInfo>(Api().GetTensorTypeAndShape, kDoing, value);
+  Check(Api().GetTensorElementType(info.get(), &tensor.type), kDoing);
+  Check(Api().GetDimensionsCount(info.get(), &tensor.rank), kDoing);
+  if (tensor.rank <= std::size(tensor.dims)) Check(Api().GetDimensions(info.get(), tensor.dims, tensor.rank), kDoing);
+  // The runtime hands out data pointers through mutable values only; inputs are not written except the caches, which
+  // the graph updates in place.
+  Check(Api().GetTensorMutableData(const_cast<abi::Value*>(value), &tensor.data), kDoing);
+  return tensor;
+}
+
+void* KernelContext::Output(size_t index, std::span<const int64_t> dims) const {
+  size_t count = 0;
+  Check(Api().KernelContext_GetOutputCount(context_, &count), kDoing);
+  if (index >= count) return nullptr;
+  abi::Value* value = nullptr;
+  Check(Api().KernelContext_GetOutput(context_, index, dims.data(), dims.size(), &value), kDoing);
+  if (value == nullptr) return nullptr;
+  void* data = nullptr;
+  Check(Api().GetTensorMutableData(value, &data), kDoing);
+  return data;
+}
+
+void KernelContext::ParallelFor(size_t count, const std::function<void(size_t)>& body) const {
+  struct Loop {
+    const std::function<void(size_t)>& body;
+    std::atomic<bool> failed{false};
+  } loop{body};
+  const abi::LoopBody run = [](void* state, size_t index) {
+    auto& shared = *static_cast<Loop*>(state);
+    try {
+      shared.body(index);
+    } catch (...) {
+      shared.failed = true;  // an exception must not reach the runtime's threads
+    }
+  };
+  // As many batches as items: the pool's threads then take items one by one, which balances uneven rows.
+  Check(Api().KernelContext_ParallelFor(context_, run, count, count, &loop), "cannot use the session's thread pool");
+  if (loop.failed) Throw(StatusCode::kInternal, "a part of an operator's parallel work failed");
+}
+
+}  // namespace oga::ort

@@ -1,0 +1,43 @@
+// What a kernel reads, writes and runs on during one execution. Only native/ort includes this file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "ort/abi.h"
+
+namespace oga::ort {
+
+// A tensor of the running graph, of rank 4 at most.
+struct KernelTensor {
+  void* data = nullptr;
+  ElementType type = ElementType::kUndefined;
+  size_t rank = 0;  // the true one, even when it is above 4
+  int64_t dims[4] = {0, 0, 0, 0};
+
+  bool HasShape(std::initializer_list<int64_t> shape) const;
+  std::string ShapeText() const;
+};
+
+class KernelContext {
+ public:
+  explicit KernelContext(abi::KernelContext* context) : context_(context) {}
+
+  // `index` must be an input that the node has.
+  KernelTensor Input(size_t index) const;
+
+  // The memory of an output of `dims`; nullptr for an output that the node does not have.
+  void* Output(size_t index, std::span<const int64_t> dims) const;
+
+  // Calls body(i) for every i in [0, count) on the session's own thread pool, so that there is one pool and no thread
+  // competes with another. Throws kInternal when a body threw.
+  void ParallelFor(size_t count, const std::function<void(size_t)>& body) const;
+
+ private:
+  abi::KernelContext* context_;
+};
+
+}  // namespace oga::ort

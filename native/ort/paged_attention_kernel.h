@@ -1,0 +1,42 @@
+// One PagedAttention node of a loaded graph: its attributes and inputs checked at load, and its computation.
+//
+// Owned by the session. Compute is const and runs on any number of threads at once, one per execution.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include "kernels/paged_attention.h"
+#include "ort/kernel_context.h"
+
+namespace oga::ort {
+
+class PagedAttentionKernel {
+ public:
+  // Throws Error: kUnsupported for a feature of the operator that is not built, naming the node, the attribute or
+  // input, what was found and what is supported; kModelError for a node that contradicts itself.
+  explicit PagedAttentionKernel(const abi::KernelInfo* info);
+
+  // Throws Error{kInvalidArgument} for shapes that do not fit together and for malformed tables; then nothing was read
+  // through the tables and the caches are as they were.
+  void Compute(abi::KernelContext* context) const;
+
+ private:
+  kernels::PagedAttentionArgs ReadArgs(const KernelContext& context) const;
+  void ReadActivations(const KernelContext& context, kernels::PagedAttentionArgs* args) const;
+  void ReadTables(const KernelContext& context, kernels::PagedAttentionArgs* args) const;
+  void ReadRotary(const KernelContext& context, kernels::PagedAttentionArgs* args) const;
+  void RequireUpdateInPlace(const KernelContext& context, const kernels::PagedAttentionArgs& args) const;
+
+  // Throws unless `tensor`, the input at `index`, has `shape`.
+  void RequireShape(const KernelTensor& tensor, size_t index, std::initializer_list<int64_t> shape) const;
+
+  std::string node_;  // "PagedAttention node /layers.3/attn"
+  kernels::CacheType cache_type_ = kernels::CacheType::kFloat32;
+  kernels::PagedAttentionParams params_;
+  int32_t num_heads_ = 0;
+  int32_t num_kv_heads_ = 0;
+  bool packed_ = false;  // query, key and value share one input
+};
+
+}  // namespace oga::ort

@@ -1,0 +1,89 @@
+#include "ort/session.h"
+
+#include "base/printable_text.h"
+#include "ort/cpu_operators.h"
+#include "ort/io_binding.h"
+#include "ort/make.h"
+#include "ort/thread_count.h"
+
+namespace oga::ort {
+
+namespace {
+
+Owned<abi::SessionOptions> MakeOptions(const SessionOptions& options, const CpuOperators& operators) {
+  constexpr const char* kDoing = "cannot set up an onnxruntime session";
+  const abi::Api& api = Api();
+  auto made = Make<abi::SessionOptions>(api.CreateSessionOptions, kDoing);
+  const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : DefaultThreadCount();
+  Check(api.SetSessionGraphOptimizationLevel(made.get(), abi::OptimizationLevel::kAll), kDoing);
+  // Patterns are remembered per input shape, and the packed shapes of a batch hardly ever repeat.
+  Check(api.DisableMemPattern(made.get()), kDoing);
+  Check(api.EnableCpuMemArena(made.get()), kDoing);
+  Check(api.SetIntraOpNumThreads(made.get(), threads), kDoing);
+  Check(api.SetInterOpNumThreads(made.get(), 1), kDoing);
+  Check(api.SetSessionLogSeverityLevel(made.get(), static_cast<int>(abi::LogSeverity::kWarning)), kDoing);
+  operators.AddTo(made.get());
+  return made;
+}
+
+using GetTypeInfo = abi::Status* (*)(const abi::Session*, size_t, abi::TypeInfo**) noexcept;
+using GetName = abi::Status* (*)(const abi::Session*, size_t, abi::Allocator*, char**) noexcept;
+
+TensorInfo ReadTensor(const abi::Session* session, size_t index, GetTypeInfo get_type, GetName get_name,
+                      const std::string& doing) {
+  const auto type = Make<abi::TypeInfo>(get_type, doing, session, index);
+  const abi::ShapeInfo* shape = nullptr;  // null for a sequence or map
+  Check(Api().CastTypeInfoToTensorInfo(type.get(), &shape), doing);
+  TensorInfo tensor = shape == nullptr ? TensorInfo{} : ReadShapeInfo(shape);
+
+  abi::Allocator* allocator = nullptr;
+  char* name = nullptr;
+  Check(Api().GetAllocatorWithDefaultOptions(&allocator), doing);
+  Check(get_name(session, index, allocator, &name), doing);
+  try {
+    tensor.name = name;
+  } catch (...) {
+    Succeeded(Api().AllocatorFree(allocator, name));
+    throw;
+  }
+  Check(Api().AllocatorFree(allocator, name), doing);
+  return tensor;
+}
+
+}  // namespace
+
+Session::Session(const std::string& model_path, const SessionOptions& options)
+    : environment_(Environment::Get()), operators_(std::make_unique<const CpuOperators>()) {
+  const auto session_options = MakeOptions(options, *operators_);
+  session_ = Make<abi::Session>(Api().CreateSession, Message("cannot load ", Printable(model_path)), environment_->handle(),
+                                model_path.c_str(), session_options.get());
+  keep_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
+  shrink_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
+  Check(Api().AddRunConfigEntry(shrink_arena_.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"),
+        "cannot ask for arena shrinkage");
+  ReadMetadata(model_path);
+}
+
+Session::~Session() = default;
+
+void Session::ReadMetadata(const std::string& model_path) {
+  const std::string doing = Message("cannot read the inputs and outputs of ", Printable(model_path));
+  const abi::Api& api = Api();
+  size_t count = 0;
+  Check(api.SessionGetInputCount(handle(), &count), doing);
+  for (size_t i = 0; i < count; ++i) {
+    inputs_.push_back(ReadTensor(handle(), i, api.SessionGetInputTypeInfo, api.SessionGetInputName, doing));
+  }
+  Check(api.SessionGetOutputCount(handle(), &count), doing);
+  for (size_t i = 0; i < count; ++i) {
+    outputs_.push_back(ReadTensor(handle(), i, api.SessionGetOutputTypeInfo, api.SessionGetOutputName, doing));
+  }
+}
+
+void Session::Run(const IoBinding& binding, ArenaAfterRun arena) const {
+  const abi::RunOptions* const options =
+      arena == ArenaAfterRun::kShrink ? shrink_arena_.get() : keep_arena_.get();
+  Check(Api().RunWithBinding(handle(), options, binding.handle()), "the model failed to run");
+}
+
+}  // namespace oga::ort

@@ -1,0 +1,59 @@
+// A loaded graph. Sessions run on the CPU with liboga's own operators in place of the runtime's.
+//
+// Immutable after construction. Run is called from any number of threads at once, each with its own IoBinding; whoever
+// holds a binding keeps its session alive.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ort/environment.h"
+#include "ort/handles.h"
+#include "ort/shape.h"
+
+namespace oga::ort {
+
+class CpuOperators;
+class IoBinding;
+
+struct SessionOptions {
+  int intra_op_threads = 0;  // 0: DefaultThreadCount()
+};
+
+// What the arena does with its free memory at the end of a run.
+enum class ArenaAfterRun { kKeep, kShrink };
+
+class Session {
+ public:
+  // Loads the graph at `model_path`. Throws Error: kNotFound, kModelError for what the runtime cannot load,
+  // kUnsupported for an operator, attribute or input that is not built.
+  Session(const std::string& model_path, const SessionOptions& options);
+  ~Session();
+
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const std::vector<TensorInfo>& inputs() const { return inputs_; }
+  const std::vector<TensorInfo>& outputs() const { return outputs_; }
+  const Environment& environment() const { return *environment_; }
+
+  // Reads what `binding` bound as inputs and writes its outputs. Throws Error{kResourceExhausted} when memory ran out,
+  // an operator's own Error, kModelError for other failures of the graph.
+  void Run(const IoBinding& binding, ArenaAfterRun arena = ArenaAfterRun::kKeep) const;
+
+  abi::Session* handle() const { return session_.get(); }
+
+ private:
+  void ReadMetadata(const std::string& model_path);
+
+  std::shared_ptr<const Environment> environment_;
+  std::unique_ptr<const CpuOperators> operators_;  // the session calls into it until it is released
+  Owned<abi::Session> session_;
+  Owned<abi::RunOptions> keep_arena_;
+  Owned<abi::RunOptions> shrink_arena_;
+  std::vector<TensorInfo> inputs_;
+  std::vector<TensorInfo> outputs_;
+};
+
+}  // namespace oga::ort

@@ -1,0 +1,1 @@
+"""Builders of small models, and references to compare them with."""

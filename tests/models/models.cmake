@@ -1,0 +1,18 @@
+# The models of the C++ tests, built into OGA_TEST_DATA_DIR/models by build_models.py.
+include_guard(GLOBAL)
+
+set(model_python ${OGA_TEST_PYTHON})
+if(NOT model_python)
+  find_program(OGA_SYSTEM_PYTHON NAMES python3 REQUIRED)
+  set(model_python ${OGA_SYSTEM_PYTHON})
+endif()
+file(GLOB model_builders CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.py)
+set(models_stamp ${CMAKE_CURRENT_BINARY_DIR}/models.stamp)
+add_custom_command(
+  OUTPUT ${models_stamp}
+  COMMAND ${model_python} -B ${CMAKE_CURRENT_LIST_DIR}/build_models.py ${OGA_TEST_DATA_DIR}/models
+  COMMAND ${CMAKE_COMMAND} -E touch ${models_stamp}
+  DEPENDS ${model_builders}
+  COMMENT "Building the test models"
+  VERBATIM)
+add_custom_target(test_models DEPENDS ${models_stamp})

@@ -1,0 +1,97 @@
+"""One-node graphs that PagedAttention on the CPU must refuse when they are loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HEADS, KV_HEADS = 4, 2
+INPUTS = [
+    "query", "key", "value", "key_cache", "value_cache", "cumulative", "past", "table", "cos", "sin",
+    "slot_mapping", "head_sink", "q_norm", "k_norm", "k_scale", "v_scale", "metadata",
+]  # fmt: skip
+
+
+def graph(
+    head_size: int = 8,
+    activations: int = TensorProto.FLOAT,
+    cache: int = TensorProto.FLOAT,
+    lengths: int = TensorProto.INT32,
+    given: dict[str, tuple[int, list[int | str]]] | None = None,
+    absent: tuple[str, ...] = (),
+    outputs: int = 3,
+    **attributes: Any,
+) -> onnx.ModelProto:
+    """Returns a graph of one node; ``given`` adds optional inputs, ``absent`` takes usual ones away."""
+    width = head_size * KV_HEADS
+    shapes: dict[str, tuple[int, list[int | str]]] = {
+        "query": (activations, ["tokens", head_size * HEADS]),
+        "key": (activations, ["tokens", width]),
+        "value": (activations, ["tokens", width]),
+        "key_cache": (cache, ["blocks", 4, KV_HEADS, head_size]),
+        "value_cache": (cache, ["blocks", 4, KV_HEADS, head_size]),
+        "cumulative": (lengths, ["rows_plus_1"]),
+        "past": (lengths, ["rows"]),
+        "table": (lengths, ["rows", "columns"]),
+    }
+    shapes = {name: shape for name, shape in (shapes | (given or {})).items() if name not in absent}
+    names = [name if name in shapes else "" for name in INPUTS]
+    while not names[-1]:
+        names.pop()
+    settings = {"num_heads": HEADS, "kv_num_heads": KV_HEADS} | attributes
+    settings = {name: value for name, value in settings.items() if value is not None}
+    results = ["output", "key_cache_out", "value_cache_out"][:outputs]
+    node = helper.make_node("PagedAttention", names, results, "/attn", domain="com.microsoft", **settings)
+    inputs = [helper.make_tensor_value_info(name, dtype, shape) for name, (dtype, shape) in shapes.items()]
+    kinds = [(activations, ["tokens", "width"]), (cache, shapes["key_cache"][1]), (cache, shapes["key_cache"][1])]
+    infos = [helper.make_tensor_value_info(name, *kind) for name, kind in zip(results, kinds, strict=False)]
+    body = helper.make_graph([node], "one_node", inputs, infos)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(body, opset_imports=opsets, ir_version=10)
+
+
+def cases() -> dict[str, onnx.ModelProto]:
+    """Returns the graphs by name; ``accepted`` is the one that loads."""
+    f32, f16, i32 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT32
+    norm: dict[str, tuple[int, list[int | str]]] = {"q_norm": (f32, [8]), "k_norm": (f32, [8])}
+    scales: dict[str, tuple[int, list[int | str]]] = {"k_scale": (f32, [1]), "v_scale": (f32, [1])}
+    rotary: dict[str, tuple[int, list[int | str]]] = {"cos": (f32, [64, 4]), "sin": (f32, [64, 4])}
+    return {
+        "accepted": graph(given=rotary | {"metadata": (i32, [3])}, do_rotary=1),
+        "accepted_float16_cache": graph(cache=f16),
+        "softcap": graph(softcap=50.0),
+        "head_sink": graph(given={"head_sink": (f32, [HEADS])}),
+        "q_norm": graph(given=norm),
+        "slot_mapping": graph(given={"slot_mapping": (i32, ["tokens"])}),
+        "k_scale": graph(given=scales),
+        "int8_cache": graph(cache=TensorProto.INT8),
+        "bfloat16_cache": graph(cache=TensorProto.BFLOAT16),
+        "float16_activations": graph(activations=f16, cache=f16),
+        "mixed_caches": graph(given={"value_cache": (f16, ["blocks", 4, KV_HEADS, 8])}, cache=f32, outputs=1),
+        "int64_lengths": graph(lengths=TensorProto.INT64),
+        "not_causal": graph(is_causal=0),
+        "rotary_offset": graph(rotary_offset=8),
+        "v_head_size": graph(v_head_size=4, scale=0.5),
+        "latent": graph(kv_cache_layout="LATENT"),
+        "quantized": graph(k_quant_type="PER_TENSOR"),
+        "packed_cache_type": graph(k_cache_dtype="int4"),
+        "key_without_value": graph(absent=("value",)),
+        "rotary_without_tables": graph(do_rotary=1),
+        "window_zero": graph(local_window_size=0),
+        "uneven_heads": graph(num_heads=3),
+        "no_heads": graph(num_heads=0),
+        "missing_heads": graph(kv_num_heads=None),
+        "odd_head_size": graph(head_size=12),
+    }
+
+
+def add_one() -> onnx.ModelProto:
+    """Returns a graph that adds one to a vector of any length; what a session does without our operators."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])
+    one = numpy_helper.from_array(np.ones(1, np.float32), "one")
+    body = helper.make_graph([helper.make_node("Add", ["x", "one"], ["y"], "add")], "add_one", [x], [y], [one])
+    return helper.make_model(body, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)

@@ -1,0 +1,243 @@
+"""The operators of an exported graph in NumPy, for onnx's reference evaluator, and a driver that runs it in steps.
+
+``paged_attention`` is the golden reference of the PagedAttention operator: written from its definition, one query at a
+time, in float64. It reads only cache slots that belong to the row, so unowned ones may hold NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+
+Array = npt.NDArray[Any]
+
+
+def rotate(heads: Array, positions: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
+    """Rotary embedding of heads [tokens, heads, head_size]; channels beyond twice the tables' width pass through."""
+    half = cos.shape[1]
+    c, s = cos[positions][:, None].astype(np.float64), sin[positions][:, None].astype(np.float64)
+    rotated = heads.astype(np.float64).copy()
+    pairs = rotated[..., : 2 * half]
+    first, second = (pairs[..., 0::2], pairs[..., 1::2]) if interleaved else (pairs[..., :half], pairs[..., half:])
+    turned = first * c - second * s, second * c + first * s
+    first[...], second[...] = turned
+    return rotated
+
+
+def paged_attention(
+    query: Array,
+    key: Array | None,
+    value: Array | None,
+    key_cache: Array,
+    value_cache: Array,
+    cumulative: Array,
+    past: Array,
+    block_table: Array,
+    cos: Array | None = None,
+    sin: Array | None = None,
+    *,
+    num_heads: int,
+    kv_num_heads: int,
+    scale: float | None = None,
+    interleaved: bool = False,
+    window: int = -1,
+) -> tuple[Array, Array, Array]:
+    """Attention of packed ragged rows over a paged cache.
+
+    Args:
+        query: [tokens, heads * head_size]; with ``key`` and ``value`` None, the packed queries, keys and values.
+        key: [tokens, kv_heads * head_size].
+        value: like ``key``.
+        key_cache: [blocks, block_size, kv_heads, head_size]; not changed.
+        value_cache: like ``key_cache``.
+        cumulative: [rows + 1] borders of the rows in the tokens.
+        past: [rows] tokens that are in the cache already.
+        block_table: [rows, columns] physical blocks, -1 where there is none.
+        cos: [positions, rotated / 2], or None for no rotary embedding.
+        sin: like ``cos``.
+        num_heads: query heads.
+        kv_num_heads: key-value heads.
+        scale: of the scores; 1 / sqrt(head_size) when None or 0.
+        interleaved: rotated channels are neighbours instead of halves.
+        window: keys that a query sees, itself included; no limit when not positive.
+
+    Returns:
+        The output [tokens, heads * head_size] as float64, and both caches with the new tokens written.
+    """
+    block_size, head_size = key_cache.shape[1], key_cache.shape[3]
+    if key is None or value is None:
+        widths = [num_heads * head_size, (num_heads + kv_num_heads) * head_size]
+        query, key, value = np.split(query, widths, axis=-1)
+    queries = query.reshape(-1, num_heads, head_size).astype(np.float64)
+    keys, values = (part.reshape(-1, kv_num_heads, head_size) for part in (key, value))
+    lengths = np.diff(cumulative)
+    positions = np.concatenate([first + np.arange(n) for first, n in zip(past, lengths, strict=True)])
+    if cos is not None and sin is not None:
+        queries = rotate(queries, positions, cos, sin, interleaved=interleaved)
+        keys = rotate(keys, positions, cos, sin, interleaved=interleaved)
+    key_cache, value_cache = key_cache.copy(), value_cache.copy()
+    output = np.zeros_like(queries)
+    group = num_heads // kv_num_heads
+    factor = scale or head_size**-0.5
+    for row, table in enumerate(block_table):
+        for token in range(cumulative[row], cumulative[row + 1]):
+            slot = table[positions[token] // block_size], positions[token] % block_size
+            key_cache[slot], value_cache[slot] = keys[token], values[token]
+        for token in range(cumulative[row], cumulative[row + 1]):
+            begin = max(0, positions[token] + 1 - window) if window > 0 else 0
+            seen = np.arange(begin, positions[token] + 1)
+            slots = table[seen // block_size], seen % block_size
+            for head in range(num_heads):
+                scores = key_cache[slots][:, head // group].astype(np.float64) @ queries[token, head] * factor
+                weights = np.exp(scores - scores.max())
+                weights /= weights.sum()
+                output[token, head] = weights @ value_cache[slots][:, head // group].astype(np.float64)
+    return output.reshape(len(queries), -1), key_cache, value_cache
+
+
+class PagedAttention(OpRun):
+    """The operator as the evaluator calls it; refuses what ``paged_attention`` does not compute."""
+
+    op_domain = "com.microsoft"
+
+    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Array, ...]:
+        # The evaluator passes whatever an unnamed output left behind for an unnamed input.
+        given = [value if name else None for name, value in zip(self.onnx_node.input, inputs, strict=True)]
+        given += [None] * (17 - len(given))
+        if any(value is not None for value in given[10:16]) or attributes.get("softcap"):
+            raise NotImplementedError("slot mapping, sinks, norms, cache scales and softcap")
+        rotary = attributes.get("do_rotary")
+        output, key_cache, value_cache = paged_attention(
+            *given[:8],
+            *(given[8:10] if rotary else (None, None)),
+            num_heads=attributes["num_heads"],
+            kv_num_heads=attributes["kv_num_heads"],
+            scale=attributes.get("scale"),
+            interleaved=bool(attributes.get("rotary_interleaved")),
+            window=attributes.get("local_window_size") or -1,
+        )
+        return output.astype(np.float32), key_cache, value_cache
+
+
+class SkipSimplifiedLayerNormalization(OpRun):
+    """RMS norm of a sum; the two statistics in between are never read."""
+
+    op_domain = "com.microsoft"
+
+    def _run(self, x: Array, skip: Array, weight: Array, epsilon: float | None = None) -> tuple[Array, ...]:
+        total = x + skip
+        square = (total.astype(np.float64) ** 2).mean(-1, keepdims=True)
+        normalised = (total / np.sqrt(square + epsilon) * weight).astype(np.float32)
+        unread = np.zeros(1, np.float32)
+        return (normalised, unread, unread, total)[: len(self.onnx_node.output)]
+
+
+class MatMulNBits(OpRun):
+    """A product with 8-bit blocks, in float: what the blocks stand for, not how a kernel rounds activations."""
+
+    op_domain = "com.microsoft"
+
+    def _run(self, x: Array, codes: Array, scales: Array, *rest: Any, **attributes: Any) -> tuple[Array]:
+        names = self.onnx_node.input[3:]
+        optional = {index: value for index, (name, value) in enumerate(zip(names, rest, strict=True)) if name}
+        if not hasattr(self, "_weights"):
+            zero = optional.get(0, np.uint8(128))
+            zero = zero[..., None] if np.ndim(zero) else zero
+            blocks = (codes.astype(np.float32) - np.float32(zero)) * scales[..., None]
+            self._weights = blocks.reshape(len(codes), -1)[:, : attributes["K"]].T
+        return ((x @ self._weights + optional.get(2, np.float32(0))).astype(np.float32),)
+
+
+OPERATORS = [PagedAttention, SkipSimplifiedLayerNormalization, MatMulNBits]
+
+
+@dataclass
+class _Row:
+    blocks: Array
+    past: int = 0
+
+
+@dataclass
+class PagedRunner:
+    """Runs an exported folder step by step, as the engine would, over a shuffled cache that starts as NaN.
+
+    Attributes:
+        folder: the model folder.
+        block_size: tokens of a block.
+        blocks_per_row: the most a row may use.
+        max_rows: rows that may be alive.
+    """
+
+    folder: Path
+    block_size: int = 4
+    blocks_per_row: int = 16
+    max_rows: int = 4
+    seed: int = 0
+    _rows: dict[int, _Row] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        model = onnx.load(self.folder / "model.onnx")
+        self._evaluator = ReferenceEvaluator(model, new_ops=OPERATORS)
+        self._outputs = [output.name for output in model.graph.output]
+        count = self.max_rows * self.blocks_per_row + 3
+        order = np.random.default_rng(self.seed).permutation(count).astype(np.int32)
+        self._free = list(order.reshape(-1)[: self.max_rows * self.blocks_per_row].reshape(self.max_rows, -1))
+        self._caches = {
+            value.name: np.full((count, self.block_size, *_fixed_dims(value)[2:]), np.nan, np.float32)
+            for value in model.graph.input
+            if value.name.startswith("past_key_values.")
+        }
+
+    def step(self, tokens: Mapping[int, Sequence[int]], logits_indices: Sequence[int] | None = None) -> Array:
+        """Runs one step.
+
+        Args:
+            tokens: the new tokens of each row; a new key is a new row.
+            logits_indices: packed tokens whose logits are wanted; all when not given.
+
+        Returns:
+            float32 [indices, vocabulary].
+        """
+        for key in tokens:
+            self._rows.setdefault(key, _Row(self._free[len(self._rows)]) if key not in self._rows else self._rows[key])
+        rows = [self._rows[key] for key in tokens]
+        lengths = [len(part) for part in tokens.values()]
+        packed = np.concatenate([np.asarray(part, np.int64) for part in tokens.values()])
+        wanted = range(len(packed)) if logits_indices is None else logits_indices
+        columns = max(-(-(row.past + n) // self.block_size) for row, n in zip(rows, lengths, strict=True))
+        table = np.full((len(rows), columns), -1, np.int32)
+        for index, (row, n) in enumerate(zip(rows, lengths, strict=True)):
+            used = -(-(row.past + n) // self.block_size)
+            table[index, :used] = row.blocks[:used]
+        ends = [row.past + n for row, n in zip(rows, lengths, strict=True)]
+        results = self._evaluator.run(
+            None,
+            {
+                "input_ids": packed,
+                "cumulative_sequence_lengths": np.cumsum([0, *lengths]).astype(np.int32),
+                "past_sequence_lengths": np.array([row.past for row in rows], np.int32),
+                "block_table": table,
+                "attention_metadata": np.array([max(lengths), max(ends), max(ends)], np.int32),
+                "logits_indices": np.array(wanted, np.int64),
+                **self._caches,
+            },
+        )
+        named = dict(zip(self._outputs, results, strict=True))
+        for name in self._caches:
+            self._caches[name] = named[name.replace("past_key_values", "present")]
+        for row, end in zip(rows, ends, strict=True):
+            row.past = end
+        logits: Array = named["logits"]
+        return logits
+
+
+def _fixed_dims(value: onnx.ValueInfoProto) -> list[int]:
+    return [dim.dim_value for dim in value.type.tensor_type.shape.dim]
