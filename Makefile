@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DEV = @$(PYTHON) -B tools/dev
 
-.PHONY: help run test check docs bench build clean
+.PHONY: help run test check docs simulate bench build clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -19,10 +19,13 @@ check:  ## formatting, lint, types, import layers, documentation
 docs:  ## the documentation, in build/docs
 	$(DEV) docs
 
-bench:  ## speed, as ratios measured in one run
-	$(DEV) bench
+simulate:  ## a million steps of seeded worlds with faults; ARGS="--first-seed 7 --steps 1" replays one
+	$(DEV) simulate -- $(ARGS)
 
-build:  ## the wheel, installed into .venv
+bench:  ## speed, as ratios measured in one run
+	$(DEV) bench -- $(ARGS)
+
+build:  ## the library and the wheel, installed into .venv
 	$(DEV) build
 
 clean:  ## removes build/ and .venv/

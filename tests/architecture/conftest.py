@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Plant = Callable[[dict[str, str]], Path]
-
-
-def assert_none(found: list[str]) -> None:
-    """Fails with every violation on a line of its own."""
-    assert not found, "\n" + "\n".join(found)
+from planted import Plant
 
 
 @pytest.fixture(scope="session")

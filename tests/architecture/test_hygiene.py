@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Plant, assert_none
+from planted import Plant, assert_none
 
 BINARY_SUFFIXES = {".png", ".gz", ".bin", ".onnx", ".gguf", ".ico"}
 LARGEST_BYTES = 1_000_000

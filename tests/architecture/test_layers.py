@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conftest import Plant, assert_none
+from planted import Plant, assert_none
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 LAYERS = "capi\nengine\ncache search\nbase\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conftest import Plant, assert_none
+from planted import Plant, assert_none
 
 PLACES = {
     "boundary": "native/capi/{}_capi.cpp",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from conftest import Plant, assert_none
+from planted import Plant, assert_none
 
 FILE_LINES = 500
 FUNCTION_LINES = 70

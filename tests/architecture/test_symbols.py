@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conftest import Plant, assert_none
+from planted import Plant, assert_none
 
 DECLARATION = re.compile(r"OGA_EXPORT\b[^;{]*?\bOGA_API_CALL\s+(\w+)\s*\(", re.DOTALL)
 DOCUMENTED = re.compile(r"\*/\s*OGA_EXPORT\b[^;{]*?\bOGA_API_CALL\s+(\w+)\s*\(", re.DOTALL)

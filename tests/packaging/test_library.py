@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from conftest import ROOT, Installed
+from installation import ROOT, Installed
 
 SYSTEM_LIBRARIES = {"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2"}
 

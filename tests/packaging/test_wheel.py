@@ -7,7 +7,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from conftest import ROOT, Installed, run
+from installation import ROOT, Installed, run
 
 HOST = """\
 #include <oga/oga.h>

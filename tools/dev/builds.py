@@ -12,6 +12,7 @@ from steps import BUILD, announce, content_hash, files_below, must_run, once
 
 RELEASE = BUILD / "release"
 SANITIZED = BUILD / "sanitized"
+SIMULATION = RELEASE / "tests" / "simulation"
 WHEELS = BUILD / "wheel"
 NATIVE_INPUTS = ("CMakeLists.txt", "cmake", "include", "native")
 WHEEL_INPUTS = (*NATIVE_INPUTS, "oga", "pyproject.toml", "README.md")
@@ -66,9 +67,13 @@ def build_native_tests(folder: Path, what: str, options: list[str]) -> None:
     announce("build", what, time.monotonic() - start)
 
 
-def build_tests() -> None:
-    """Builds the C++ and C tests, with AddressSanitizer and UBSan and without."""
+def build_release_tests() -> None:
+    """Builds the C++ and C tests and the simulator on top of the library of the wheel."""
     build_native_tests(RELEASE, "C++ and C tests, release", [])
-    sanitized = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1"]
-    sanitized += ["-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1", "-DOGA_SANITIZE=address,undefined"]
-    build_native_tests(SANITIZED, "C++ and C tests, address and UB sanitizers", sanitized)
+
+
+def build_sanitized_tests() -> None:
+    """Builds the library and its C++ and C tests with AddressSanitizer and UndefinedBehaviorSanitizer."""
+    flags = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DOGA_SANITIZE=address,undefined"]
+    flags += [f"-DCMAKE_{language}_FLAGS_RELWITHDEBINFO=-O1 -g1" for language in ("C", "CXX")]
+    build_native_tests(SANITIZED, "C++ and C tests, address and UB sanitizers", flags)

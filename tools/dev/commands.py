@@ -54,7 +54,8 @@ def command_test(arguments: argparse.Namespace) -> int:
     if only != {"architecture"}:
         builds.build_wheel()
         if not only or "cpp" in only:
-            builds.build_tests()
+            builds.build_sanitized_tests()
+            builds.build_release_tests()
         suites.run_tests(summary, only)
     return summary.close()
 
@@ -78,11 +79,21 @@ def command_docs(_: argparse.Namespace) -> int:
 
 
 def command_bench(arguments: argparse.Namespace) -> int:
-    """Measures the engine with the small model of ``make run``."""
-    prepare("cpu", "cli", "export")
+    """Measures the cost of a step without a model, then the engine with the small model of ``make run``."""
+    prepare("cpu", "cli", "export", native_tests=True)
     builds.build_wheel()
+    builds.build_release_tests()
+    status = subprocess.run([builds.SIMULATION / "step_overhead"], cwd=ROOT, check=False).returncode
     command = [environment.PYTHON, ROOT / "tools" / "bench.py", *arguments.rest]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    return status or subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def command_simulate(arguments: argparse.Namespace) -> int:
+    """Runs the simulator: seeded worlds with faults at every named point."""
+    prepare("cpu", "cli", "export", native_tests=True)
+    builds.build_wheel()
+    builds.build_release_tests()
+    return subprocess.run([builds.SIMULATION / "simulate", *arguments.rest], cwd=ROOT, check=False).returncode
 
 
 def main() -> int:
@@ -93,6 +104,7 @@ def main() -> int:
         "check": command_check,
         "docs": command_docs,
         "bench": command_bench,
+        "simulate": command_simulate,
         "build": command_build,
     }
     parser = argparse.ArgumentParser(prog="tools/dev", description=__doc__)
@@ -100,7 +112,7 @@ def main() -> int:
     for name, function in commands.items():
         subparser = subparsers.add_parser(name, help=(function.__doc__ or "").strip())
         subparser.add_argument("--only", default="", help="suites: architecture,cpp,python,packaging")
-        subparser.add_argument("rest", nargs="*")
+        subparser.add_argument("rest", nargs="*", help="arguments of the program that runs (after --)")
     arguments = parser.parse_args()
     try:
         return commands[arguments.command](arguments)

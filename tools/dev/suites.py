@@ -104,12 +104,15 @@ def run_tests(summary: Summary, only: set[str]) -> None:
         run_ctest(summary, "c++-c-sanitized", SANITIZED)
         run_ctest(summary, "c++-c-release", RELEASE)
     if not only or "python" in only:
-        run_pytest(summary, "python", [name for name in PYTHON_FOLDERS if any((ROOT / name).rglob("test_*.py"))])
+        run_pytest(summary, "python", python_folders())
     if not only or "packaging" in only:
         run_pytest(summary, "packaging", ["tests/packaging"])
 
 
-PYTHON_FOLDERS = ["tests/python", "tests/conformance", "tests/models", "tests/docs", "tests/export", "tests/cli"]
+def python_folders() -> list[str]:
+    """Returns the folders of tests/ with Python tests, without the suites that run by themselves."""
+    folders = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
+    return [f"tests/{folder}" for folder in sorted(folders - {"architecture", "packaging"})]
 
 
 def run_architecture(summary: Summary) -> None:
