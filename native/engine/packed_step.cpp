@@ -1,19 +1,27 @@
 #include "engine/packed_step.h"
 
+#include <algorithm>
+
 namespace oga {
+
+namespace {
+
+// Grows geometrically: tables widen by one column at a time while sequences grow.
+template <typename Vector>
+void ClearAndReserve(Vector& vector, size_t size) {
+  vector.clear();
+  if (size > vector.capacity()) vector.reserve(std::max(size, 2 * vector.capacity()));
+}
+
+}  // namespace
 
 void PackedStep::Begin(size_t rows, size_t tokens, uint32_t table_columns) {
   table_columns_ = table_columns;
-  token_ids_.clear();
-  cumulative_lengths_.clear();
-  past_lengths_.clear();
-  block_table_.clear();
-  logits_indices_.clear();
-  token_ids_.reserve(tokens);
-  cumulative_lengths_.reserve(rows + 1);
-  past_lengths_.reserve(rows);
-  block_table_.reserve(rows * table_columns);
-  logits_indices_.reserve(rows);
+  ClearAndReserve(token_ids_, tokens);
+  ClearAndReserve(cumulative_lengths_, rows + 1);
+  ClearAndReserve(past_lengths_, rows);
+  ClearAndReserve(block_table_, rows * table_columns);
+  ClearAndReserve(logits_indices_, rows);
   cumulative_lengths_.push_back(0);
 }
 

@@ -108,6 +108,8 @@ void Request::StartTurn(std::span<const TokenId> input, const SamplingSettings& 
   view_.sequence_tokens = static_cast<uint32_t>(tokens_.size());
   view_.live = true;
   view_.decoding = false;
+  // A continuation holds old blocks, not yet those of its new input: it can be dropped until it is given them.
+  view_.preemptible = true;
 }
 
 void Request::ReserveToken() {

@@ -20,7 +20,7 @@ struct CandidateView {
   bool tail_shared = false;         // the block its next token goes into is shared: writing costs one more block
   bool live = false;                // has a turn to work on; a dormant resident has not
   bool decoding = false;            // its one pending token was sampled by its previous step
-  bool preemptible = false;         // has produced a token since it was admitted, so dropping it loses no progress
+  bool preemptible = false;         // not on its way to a token with all its blocks in hand: may be dropped
   uint64_t last_progress_step = 0;  // committed steps when it last progressed, or began to wait
   uint64_t dropped_at_attempt = 0;  // attempt that preempted it; it is not readmitted in the same one
 

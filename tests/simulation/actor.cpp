@@ -1,0 +1,98 @@
+#include "simulation/actor.h"
+
+#include <algorithm>
+#include <set>
+
+#include "search/sampling_rules.h"
+
+namespace oga::testing {
+
+void Actor::Began(TurnId id, const std::vector<TokenId>& input, const SamplingOptions& options) {
+  turns_.push_back({id, static_cast<uint32_t>(sequence_.size())});
+  sequence_.insert(sequence_.end(), input.begin(), input.end());
+  settings_ = search::Resolve(options, SearchDefaults{}, kSimVocab);
+  live_ = true;
+  cancelled_ = false;
+  prompt_tokens_ = input.size();
+  generated_tokens_ = 0;
+}
+
+void Actor::Rewound(const Request::TurnRecord& turn) {
+  const Request::TurnRecord target = turn;
+  sequence_.resize(target.start_tokens);
+  while (!turns_.empty() && turns_.back().id >= target.id) turns_.pop_back();
+  failed_ = false;
+}
+
+void Actor::CopyFrom(const Actor& source) {
+  sequence_ = source.sequence_;
+  turns_ = source.turns_;
+}
+
+std::optional<TokenId> Actor::ReferenceToken() {
+  if (IsPoisoned(HistoryHash(sequence_))) return std::nullopt;
+  std::vector<float> logits(kSimVocab);
+  FillScriptLogits(logits, sequence_);
+  std::vector<TokenId> distinct;
+  std::set<TokenId> seen;
+  for (const TokenId token : sequence_) {
+    if (seen.insert(token).second) distinct.push_back(token);
+  }
+  search::SampleInputs inputs;
+  inputs.logits = logits;
+  inputs.settings = &settings_;
+  inputs.penalized_tokens = distinct;
+  if (generated_tokens_ < settings_.min_generated_tokens) inputs.masked_tokens = kSimEos;
+  inputs.seed = request_->seed();
+  inputs.position = sequence_.size();
+  search::Sampler sampler(kSimVocab);
+  return sampler.Sample(inputs).token;
+}
+
+std::string Actor::Follow(const Event& event, bool engine_failed) {
+  if (!live_) return "an event of a turn that is not live";
+  if (event.turn_id != turns_.back().id) return "an event names another turn";
+  std::optional<TokenId> expected;
+  const bool ends_without_token = (event.flags & event_flags::kToken) == 0;
+  if (!ends_without_token) {
+    expected = ReferenceToken();
+    if (!expected) return "a token came out of a poisoned row";
+    if (*expected != event.token) return "the token differs from the reference";
+    if (std::find(std::begin(kSimEos), std::end(kSimEos), event.token) != std::end(kSimEos)) return "an EOS was emitted";
+    sequence_.push_back(event.token);
+    ++generated_tokens_;
+  }
+  const bool should_end = generated_tokens_ == settings_.max_generated_tokens || sequence_.size() == max_session_tokens_;
+  if ((event.flags & event_flags::kTurnFinished) == 0) return should_end ? "the turn should have ended" : "";
+  live_ = false;
+  const std::string wrong = CheckEnding(event, expected, engine_failed);
+  failed_ = event.finish_reason == FinishReason::kFailed && !engine_failed;
+  return wrong;
+}
+
+std::string Actor::CheckEnding(const Event& event, std::optional<TokenId> expected, bool engine_failed) const {
+  if (event.usage.prompt_tokens != prompt_tokens_) return "the usage counts another prompt";
+  if (event.usage.generated_tokens != generated_tokens_) return "the usage counts another output";
+  const bool full_turn = settings_.max_generated_tokens != 0 && generated_tokens_ == settings_.max_generated_tokens;
+  switch (event.finish_reason) {
+    case FinishReason::kEos: {
+      if (expected) return "an Eos ending carries a token";
+      const std::optional<TokenId> end = const_cast<Actor*>(this)->ReferenceToken();
+      const bool eos = end && std::find(std::begin(kSimEos), std::end(kSimEos), *end) != std::end(kSimEos);
+      return eos ? "" : "the turn ended Eos where the reference has none";
+    }
+    case FinishReason::kMaxGeneratedTokens:
+      return full_turn ? "" : "the turn ended before its token limit";
+    case FinishReason::kMaxSessionTokens:
+      return sequence_.size() == max_session_tokens_ && !full_turn ? "" : "the turn ended before its session limit";
+    case FinishReason::kCancelled:
+      return cancelled_ ? "" : "the turn was not cancelled";
+    case FinishReason::kFailed:
+      if (engine_failed) return "";
+      return IsPoisoned(HistoryHash(sequence_)) ? "" : "the turn failed without a reason";
+    default:
+      return "the turn ended for no reason";
+  }
+}
+
+}  // namespace oga::testing
