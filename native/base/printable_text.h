@@ -1,0 +1,20 @@
+// Foreign bytes (paths, JSON strings) made fit for a message: always valid UTF-8, always one line.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace oga {
+
+// The number of bytes of the well-formed UTF-8 character at the start of `bytes`; 0 when there is none.
+size_t Utf8CharacterLength(std::string_view bytes);
+
+// `bytes` with control characters and everything that is not UTF-8 written as \xNN, byte by byte. A path that is not
+// UTF-8 stays recognisable and the message stays decodable for every caller.
+std::string Printable(std::string_view bytes);
+
+// Printable between single quotes, cut after about `max_bytes`, so that a wrong value cannot flood a message.
+std::string Quoted(std::string_view bytes, size_t max_bytes = 4096);
+
+}  // namespace oga

@@ -1,0 +1,23 @@
+// Every key of genai_config.json that oga knows, as data, and the one rule for the others: inside `engine` a mistyped
+// limit must not silently be a default, so an unknown key is an error; anywhere else it is ignored with a note, because
+// exporters add keys faster than runtimes learn them.
+#pragma once
+
+#include <string_view>
+
+#include "model/config_notes.h"
+#include "model/json_value.h"
+
+namespace oga {
+
+// Throws Error{kInvalidArgument} for an unknown key inside `engine`, naming it, its line and the nearest known key.
+// Adds unknown keys elsewhere to `notes`. Wrong types are left to the readers.
+void CheckKeys(const JsonValue& root, ConfigNotes& notes);
+
+// The path of the `engine` key that is spelled most like `name`, preferring the object at `parent_path`.
+std::string_view NearestEngineKey(std::string_view parent_path, std::string_view name);
+
+// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
+size_t EditDistance(std::string_view a, std::string_view b);
+
+}  // namespace oga
