@@ -1,0 +1,122 @@
+"""``convert``: from a Hugging Face folder or a GGUF file to a model folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from oga.export.destination import atomic_folder, check_replaceable
+from oga.export.errors import ConversionError, require_extra
+
+if TYPE_CHECKING:
+    from oga.export.source import WeightSource
+
+GRAPH_FILE = "model.onnx"
+_PRECISIONS = ("fp32", "int8")
+
+
+@dataclass(frozen=True)
+class ConvertReport:
+    """What a conversion made.
+
+    Attributes:
+        folder: the model folder.
+        family: the model family, as in the source's config.
+        precision: fp32 or int8.
+        parameters: weights of the model; a tied embedding counts once.
+        context_length: tokens that a sequence may reach.
+        bytes: size of all files together.
+        seconds: how long it took.
+        notes: sentences about what the folder lacks.
+    """
+
+    folder: Path
+    family: str
+    precision: str
+    parameters: int
+    context_length: int
+    bytes: int
+    seconds: float
+    notes: tuple[str, ...]
+
+
+def convert(
+    source: str | Path,
+    destination: str | Path,
+    *,
+    precision: Literal["fp32", "int8"] = "fp32",
+    context_length: int | None = None,
+    force: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> ConvertReport:
+    """Converts a model into a folder that the engine loads.
+
+    The folder appears whole or not at all. Memory stays at about one tensor above the mapped source.
+
+    Args:
+        source: a Hugging Face folder (config.json, safetensors) or a GGUF file of a known family.
+        destination: the folder to make; its parents are made too.
+        precision: "fp32", or "int8" for matrices in 8-bit blocks. Blocks of a GGUF file are carried over to int8
+            without rounding the weights a second time where their format allows it.
+        context_length: tokens that a sequence may reach; the model's own length when not given, and never more.
+        force: replace ``destination`` when it is a model folder already.
+        progress: called with ("Converting", bytes of the source done, bytes in all).
+
+    Raises:
+        ConversionError: when the source is unknown, incomplete, damaged or not supported, or the destination cannot be
+            written.
+        MissingExtraError: when the extra ``export`` is not installed.
+    """
+    require_extra()
+    from oga.export.source import open_source  # imports packages that only the extra brings
+
+    started = time.monotonic()
+    source, destination = Path(source), Path(destination)
+    if precision not in _PRECISIONS:
+        raise ConversionError(f'precision "{precision}" is unknown; known: {", ".join(_PRECISIONS)}')
+    check_replaceable(destination, force=force)
+    if source.is_dir() and source.resolve().is_relative_to(destination.resolve()):
+        raise ConversionError(f"{destination} holds the source {source}; choose another destination")
+    model = open_source(source)
+    model.progress = progress
+    length = _context_length(context_length, model.spec.context_length, source)
+    with atomic_folder(destination, force=force) as folder:
+        notes = model.write_text_files(folder)
+        _write_model(model, folder, precision, length)
+        size = sum(file.stat().st_size for file in folder.iterdir())
+    return ConvertReport(
+        folder=destination,
+        family=model.spec.family,
+        precision=precision,
+        parameters=model.parameters,
+        context_length=length,
+        bytes=size,
+        seconds=time.monotonic() - started,
+        notes=tuple(notes),
+    )
+
+
+def _context_length(wanted: int | None, trained: int, source: Path) -> int:
+    if wanted is None:
+        return trained
+    if not 1 <= wanted <= trained:
+        raise ConversionError(
+            f"context length {wanted} is out of range: {source} was trained for 1 to {trained} tokens"
+        )
+    return wanted
+
+
+def _write_model(model: WeightSource, folder: Path, precision: Literal["fp32", "int8"], context_length: int) -> None:
+    import onnx_ir as ir
+
+    from oga.export.genai_config import write_genai_config
+    from oga.export.graph import build_decoder
+    from oga.export.tensor_file import TensorFile
+
+    with TensorFile(folder, f"{GRAPH_FILE}.data") as data:
+        graph = build_decoder(model, precision, context_length, data)
+    ir.save(graph, folder / GRAPH_FILE)
+    write_genai_config(folder, model.spec, GRAPH_FILE, context_length)

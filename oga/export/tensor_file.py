@@ -1,0 +1,50 @@
+"""The external data of an ONNX model, written tensor by tensor so that only one is ever held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+_ALIGNMENT_BYTES = 4096  # a page: what the runtime maps instead of copying
+
+
+class TensorFile:
+    """An open data file beside a model. Use as a context manager."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Creates ``folder``/``name``."""
+        self._folder = folder
+        self._name = name
+        self._file = (folder / name).open("wb")
+
+    def __enter__(self) -> TensorFile:
+        """Returns the file itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def append(self, name: str, array: npt.NDArray[Any]) -> ir.Value:
+        """Writes an array and returns the initializer that refers to it."""
+        self._file.write(b"\0" * (-self._file.tell() % _ALIGNMENT_BYTES))
+        offset = self._file.tell()
+        array = np.ascontiguousarray(array)
+        self._file.write(array.data)
+        tensor = ir.ExternalTensor(
+            self._name,
+            offset,
+            array.nbytes,
+            ir.DataType.from_numpy(array.dtype),
+            shape=ir.Shape(array.shape),
+            name=name,
+            base_dir=self._folder,
+        )
+        return ir.Value(name=name, shape=tensor.shape, type=ir.TensorType(tensor.dtype), const_value=tensor)
