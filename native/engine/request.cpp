@@ -151,6 +151,7 @@ void Request::EndTurn() noexcept {
   state_ = RequestState::kTurnComplete;
   view_.live = false;
   view_.decoding = false;
+  view_.tail_shared = false;  // looked up for those with a live turn only, and stale from here on
 }
 
 void Request::TruncateToTurn(const TurnRecord& turn) noexcept {
