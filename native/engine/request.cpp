@@ -12,6 +12,10 @@ namespace oga {
 namespace {
 // Room made ahead when a turn starts, so that decoding does not stop to grow vectors; longer turns grow geometrically.
 constexpr uint64_t kEagerTokens = 4096;
+
+[[noreturn]] void ThrowClosed() {
+  Throw(StatusCode::kInvalidState, "the request is closed; create a new one with the engine's CreateRequest");
+}
 }  // namespace
 
 Request::Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestSlot slot,
@@ -27,10 +31,13 @@ Request::Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>
 
 std::shared_ptr<Engine> Request::LockEngine() const {
   std::shared_ptr<Engine> engine = engine_.lock();
-  if (engine == nullptr || state_ == RequestState::kClosed) {
-    Throw(StatusCode::kInvalidState, "the request is closed; create a new one with the engine's CreateRequest");
-  }
+  if (engine == nullptr) ThrowClosed();
+  CheckOpen();
   return engine;
+}
+
+void Request::CheckOpen() const {
+  if (state_ == RequestState::kClosed) ThrowClosed();
 }
 
 TurnId Request::BeginTurn(std::span<const TokenId> input, const TurnOptions* options) {

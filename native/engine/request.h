@@ -61,6 +61,8 @@ class Request : public std::enable_shared_from_this<Request> {
   std::unique_ptr<TurnOptions> CreateTurnOptions();
   // Throws unless the request is open and the caller is the owner thread of its engine.
   void CheckUsable() const;
+  // Throws when the request is closed.
+  void CheckOpen() const;
 
   // The C boundary's handle keeps the request alive from AdoptHandle to ReleaseHandle. Releasing marks an open request
   // abandoned; the engine reclaims it at its next boundary.

@@ -1,8 +1,9 @@
 // The life of turns: begin, cancel, rewind, fork, close. Each call checks everything before it changes anything.
-#include <algorithm>
+//
+// A call may reclaim its own request: an event that the host still holds names it after its handle was released. So each
+// call checks that the request is open after that.
 #include <limits>
 
-#include "base/check.h"
 #include "engine/engine.h"
 #include "search/sampling_rules.h"
 
@@ -54,6 +55,7 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
   const Entry entry(*this);
   CheckHealthy();
   ReclaimAbandoned();
+  request.CheckOpen();
   CheckAtRest(request, "begin the next");
   CheckDrained(events_, request, "begin the next turn");
   if (request.failed()) {
@@ -84,6 +86,7 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
 bool Engine::CancelTurn(Request& request, TurnId id) {
   const Entry entry(*this);
   ReclaimAbandoned();
+  request.CheckOpen();
   if (request.turn_id() == 0) {
     Throw(StatusCode::kInvalidState, "the request has no turn yet; begin one before cancelling");
   }
@@ -123,6 +126,7 @@ void Engine::Rewind(Request& request, TurnId id) {
   const Entry entry(*this);
   CheckHealthy();
   ReclaimAbandoned();
+  request.CheckOpen();
   CheckAtRest(request, "rewind");
   CheckDrained(events_, request, "rewind");
   const Request::TurnRecord* turn = request.FindTurn(id);
@@ -139,6 +143,7 @@ std::shared_ptr<Request> Engine::Fork(Request& request) {
   const Entry entry(*this);
   CheckHealthy();
   ReclaimAbandoned();
+  request.CheckOpen();
   CheckAtRest(request, "fork");
   CheckDrained(events_, request, "fork");
   if (request.turn_id() == 0) {
