@@ -104,7 +104,7 @@ void Request::StartTurn(std::span<const TokenId> input, const SamplingSettings& 
   }
 
   // Nothing below can fail.
-  turns_.push_back({++turn_id_, static_cast<uint32_t>(tokens_.size())});
+  turns_.push_back({++turn_id_, static_cast<uint32_t>(tokens_.size()), seed_});
   tokens_.insert(tokens_.end(), input.begin(), input.end());
   distinct_ = std::move(distinct);
   settings_ = settings;
@@ -165,6 +165,7 @@ void Request::TruncateToTurn(const TurnRecord& turn) noexcept {
   const TurnRecord target = turn;
   tokens_.resize(target.start_tokens);
   while (!turns_.empty() && turns_.back().id >= target.id) turns_.pop_back();
+  seed_ = target.seed;
   distinct_.reset();  // the next turn builds its own
   view_.sequence_tokens = target.start_tokens;
   view_.cached_tokens = std::min(view_.cached_tokens, target.start_tokens);
@@ -174,9 +175,10 @@ void Request::TruncateToTurn(const TurnRecord& turn) noexcept {
 void Request::CopySequence(const Request& source) {
   tokens_ = source.tokens_;
   turns_ = source.turns_;
+  for (TurnRecord& turn : turns_) turn.seed = seed_;  // where it rewinds to, it draws differently too
   turn_id_ = source.turn_id_;
   view_.sequence_tokens = source.view_.sequence_tokens;
-  state_ = turns_.empty() && turn_id_ == 0 ? RequestState::kCreated : RequestState::kTurnComplete;
+  state_ = RequestState::kTurnComplete;
 }
 
 void Request::Detach() noexcept {

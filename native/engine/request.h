@@ -73,6 +73,7 @@ class Request : public std::enable_shared_from_this<Request> {
   struct TurnRecord {
     TurnId id = 0;
     uint32_t start_tokens = 0;  // length of the sequence before the turn
+    uint64_t seed = 0;          // of the request before the turn
   };
 
   RequestState state() const noexcept { return state_; }
