@@ -90,10 +90,10 @@ std::span<const TokenId> Request::penalized_tokens() const noexcept {
 
 void Request::StartTurn(std::span<const TokenId> input, const SamplingSettings& settings, int32_t vocab_size) {
   const uint64_t length = tokens_.size() + input.size();
-  const uint64_t turn_end = settings.max_generated_tokens == 0
-                                ? max_session_tokens_
-                                : std::min(max_session_tokens_, length + settings.max_generated_tokens);
-  tokens_.reserve(std::min(turn_end, length + kEagerTokens));
+  // A limit near 2^64 must not wrap.
+  uint64_t output = std::min(max_session_tokens_ - length, kEagerTokens);
+  if (settings.max_generated_tokens != 0) output = std::min(output, settings.max_generated_tokens);
+  tokens_.reserve(length + output);
   turns_.reserve(turns_.size() + 1);
   std::optional<search::DistinctTokens> distinct;
   if (settings.repetition_penalty != 1.0f) {
