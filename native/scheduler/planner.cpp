@@ -70,8 +70,8 @@ void Planner::Plan(const SchedulerView& view, StepPlan& plan) {
 PlanOutcome Planner::Outcome() const {
   if (!plan_->drops.empty()) return PlanOutcome::kDropFirst;
   if (!plan_->rows.empty()) return PlanOutcome::kExecutable;
-  const bool work = !view_->running.empty() || !view_->waiting.empty();
-  return work ? PlanOutcome::kCapacityDeferred : PlanOutcome::kNoWork;
+  const bool deferred = view_->running.size() + view_->waiting.size() > plan_->unserviceable.size();
+  return deferred ? PlanOutcome::kCapacityDeferred : PlanOutcome::kNoWork;
 }
 
 bool Planner::Urgent(const CandidateView& candidate) const {
@@ -133,6 +133,7 @@ void Planner::TrySelect(const CandidateView& candidate, bool urgent) {
   const uint32_t target = std::max(candidate.owned_blocks, CeilDiv(candidate.sequence_tokens, limits.block_size_slots));
   const uint32_t copies = candidate.tail_shared ? 1 : 0;
   if (target > limits.total_blocks) {
+    marks_[candidate.slot] = Mark::kUnserviceable;
     plan_->unserviceable.push_back(candidate.slot);
     return;
   }

@@ -36,7 +36,7 @@ class Planner {
   void Plan(const SchedulerView& view, StepPlan& plan);
 
  private:
-  enum class Mark : uint8_t { kNone, kSelected, kDropped };
+  enum class Mark : uint8_t { kNone, kSelected, kDropped, kUnserviceable };
 
   struct Pick {
     const CandidateView* candidate;

@@ -23,7 +23,7 @@ struct RowPlan {
 };
 
 enum class PlanOutcome {
-  kNoWork,            // no request has a live turn
+  kNoWork,            // no live turn that could ever run
   kExecutable,        // `rows` can run as they are
   kDropFirst,         // drop the cache of `drops`, then plan again
   kCapacityDeferred,  // live turns exist, none can run now
