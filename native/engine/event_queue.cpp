@@ -5,7 +5,11 @@
 
 namespace oga {
 
-void EventQueue::Reserve(size_t events) { events_.reserve(head_ + events); }
+void EventQueue::Reserve(size_t events) {
+  const size_t needed = head_ + events;
+  // Grows geometrically: a host may cancel many turns between two runs, and each makes room for one more.
+  if (needed > events_.capacity()) events_.reserve(std::max(needed, 2 * events_.capacity()));
+}
 
 void EventQueue::Push(Event&& event) noexcept { events_.push_back(std::move(event)); }
 
