@@ -43,8 +43,6 @@ void BlockPool::Release(BlockId block) noexcept {
   ++generation_;
 }
 
-bool BlockPool::IsReserved(BlockId block) const noexcept { return shares_[block] == kReserved; }
-
 uint32_t BlockPool::share_count(BlockId block) const noexcept {
   return shares_[block] > 0 ? static_cast<uint32_t>(shares_[block]) : 0;
 }

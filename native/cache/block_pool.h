@@ -42,7 +42,6 @@ class BlockPool {
   // One owner less; the last one frees the block.
   void Release(BlockId block) noexcept;
 
-  bool IsReserved(BlockId block) const noexcept;
   uint32_t share_count(BlockId block) const noexcept;
 
   void Validate() const;

@@ -24,8 +24,6 @@ void PagedCache::EnsureRows(size_t rows) {
   copies_.reserve(rows);
 }
 
-void PagedCache::EnsureTable(RequestSlot slot, size_t blocks) { tables_[slot].blocks.reserve(blocks); }
-
 Reservation PagedCache::Reserve(std::span<const RowPlan> rows) {
   OGA_CHECK(!live_);
   growth_.clear();
@@ -162,14 +160,6 @@ void PagedCache::Validate() const {
                    "a block's owners and its share count differ");
   }
   CheckInvariant(live_ || pool_.reserved_blocks() == 0, "C4", "blocks are reserved without a reservation");
-}
-
-Reservation& Reservation::operator=(Reservation&& other) noexcept {
-  if (this != &other) {
-    Rollback();
-    cache_ = std::exchange(other.cache_, nullptr);
-  }
-  return *this;
 }
 
 std::span<const BlockCopy> Reservation::copies() const noexcept { return cache_->copies_; }

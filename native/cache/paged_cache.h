@@ -33,12 +33,9 @@ enum class CommitStatus { kCommitted, kInconsistent };
 // The live reservation. Rolls back unless committed.
 class Reservation {
  public:
-  Reservation() = default;
   explicit Reservation(PagedCache* cache) : cache_(cache) {}
   Reservation(Reservation&& other) noexcept : cache_(std::exchange(other.cache_, nullptr)) {}
-  Reservation& operator=(Reservation&& other) noexcept;
-  Reservation(const Reservation&) = delete;
-  Reservation& operator=(const Reservation&) = delete;
+  Reservation& operator=(Reservation&&) = delete;
   ~Reservation() { Rollback(); }
 
   // Blocks that must be copied before the step may write them.
@@ -63,20 +60,17 @@ class PagedCache {
   PagedCache(uint32_t blocks, uint32_t block_size_slots);
 
   const BlockPool& pool() const noexcept { return pool_; }
-  uint32_t block_size_slots() const noexcept { return block_size_; }
 
-  // Makes tables for slots below `slots` and room for `rows` rows and `table_blocks` blocks per table. May throw
-  // std::bad_alloc; changes nothing visible then.
+  // Makes tables for slots below `slots`, or room for reservations of `rows` rows. May throw std::bad_alloc; changes
+  // nothing visible then.
   void EnsureSlots(size_t slots);
   void EnsureRows(size_t rows);
-  void EnsureTable(RequestSlot slot, size_t blocks);
 
   // All or nothing. The plan was made from this cache's state: a shortage is a ContractError.
   Reservation Reserve(std::span<const RowPlan> rows);
 
   uint32_t table_blocks(RequestSlot slot) const noexcept { return static_cast<uint32_t>(tables_[slot].blocks.size()); }
   uint32_t filled_slots(RequestSlot slot) const noexcept { return tables_[slot].filled_slots; }
-  std::span<const BlockId> table(RequestSlot slot) const noexcept { return tables_[slot].blocks; }
 
   // Whether the block that the next token of this request goes into has another owner too.
   bool NextBlockShared(RequestSlot slot) const noexcept;

@@ -7,8 +7,6 @@
 #include <random>
 #include <utility>
 
-#include "base/check.h"
-#include "base/log.h"
 #include "engine/snapshot.h"
 
 namespace oga {

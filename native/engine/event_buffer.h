@@ -26,7 +26,6 @@ class EventBuffer {
   // Counts accepted runs; a view taken at an older value is stale.
   uint64_t generation() const noexcept { return generation_; }
 
-  std::shared_ptr<Engine> engine() const noexcept { return engine_.lock(); }
   bool BelongsTo(const Engine& engine) const noexcept;
 
   // For the engine: drops the previous events and starts a new generation; then at most `capacity` pushes.

@@ -11,8 +11,6 @@
 //
 // A failure before Commit leaves no trace but a committed preemption, which no output shows. Commit refuses, with nothing
 // published, when anything moved since Reserve; the engine is then unhealthy for good.
-#include <new>
-
 #include "base/check.h"
 #include "engine/engine.h"
 

@@ -216,12 +216,10 @@ void Planner::EmitRows() {
     const CandidateView& candidate = *pick.candidate;
     RowPlan row;
     row.slot = candidate.slot;
-    row.request = candidate.request;
     row.past_tokens = candidate.cached_tokens;
     row.pending_tokens = candidate.pending_tokens();
     row.target_blocks = pick.target_blocks;
     row.copies_tail = candidate.tail_shared;
-    row.decode = candidate.decoding;
     const uint32_t wanted = chunk == 0 ? row.pending_tokens : std::min(row.pending_tokens, chunk);
     const uint32_t extra = std::min(wanted - 1, budget);
     row.scheduled_tokens = 1 + extra;

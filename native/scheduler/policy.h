@@ -2,8 +2,6 @@
 // starvation whatever the order is.
 #pragma once
 
-#include <memory>
-
 #include "step/views.h"
 
 namespace oga {

@@ -22,15 +22,4 @@ void DistinctTokens::Append(TokenId token) noexcept {
   values_.push_back(token);
 }
 
-void DistinctTokens::TruncateTo(std::span<const TokenId> prefix) noexcept {
-  // First-seen order makes the distinct tokens of a prefix a prefix of values_: only its length has to be found.
-  size_t kept = 0;
-  for (const TokenId token : prefix) {
-    if (kept == values_.size()) break;
-    if (token == values_[kept]) ++kept;
-  }
-  for (size_t i = kept; i < values_.size(); ++i) seen_[static_cast<size_t>(values_[i])] = false;
-  values_.resize(kept);
-}
-
 }  // namespace oga::search

@@ -1,9 +1,9 @@
 // The distinct tokens of a sequence, in first-seen order, for the repetition penalty.
 //
 // Owned by one Request; owner thread of its engine. Append is O(1) and allocates nothing, so that a step's commit
-// cannot fail: whoever appends has called Reserve before. TruncateTo forgets what a rewind removed.
+// cannot fail: whoever appends has called Reserve before. A rewind forgets all of it: the next turn starts a new one.
 //
-// D1  values() holds every token appended and not truncated exactly once, in the order of its first appearance
+// D1  values() holds every token appended exactly once, in the order of its first appearance
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,6 @@ class DistinctTokens {
 
   // `token` is in [0, vocab_size) and room for it was reserved.
   void Append(TokenId token) noexcept;
-
-  // Keeps the tokens of `prefix`, which is a leading part of the sequence that was appended.
-  void TruncateTo(std::span<const TokenId> prefix) noexcept;
 
   std::span<const TokenId> values() const noexcept { return values_; }
 

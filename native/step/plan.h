@@ -10,13 +10,11 @@ namespace oga {
 
 struct RowPlan {
   RequestSlot slot = kNoSlot;
-  RequestId request = 0;
   uint32_t past_tokens = 0;
   uint32_t scheduled_tokens = 0;
   uint32_t pending_tokens = 0;  // what the row had to compute before this step
   uint32_t target_blocks = 0;   // its table covers this many blocks after the step
   bool copies_tail = false;     // its last block is shared and is copied before it is written
-  bool decode = false;
 
   // The row's last pending token is computed, so its logits choose the next one.
   bool samples() const { return scheduled_tokens == pending_tokens; }
