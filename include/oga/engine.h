@@ -69,6 +69,17 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineGetCapabilities(const OgaEngine* eng
  */
 OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineGetStatistics(const OgaEngine* engine, OgaEngineStatistics** out);
 
+/**
+ * Writes one JSON object per attempted step, a line each, to a file: its rows, the requests that waited and for what,
+ * what was dropped, the outcome, and microseconds per phase. `oga trace FILE` summarises and draws it.
+ *
+ * :param path: created or emptied; NULL or "" ends tracing
+ *
+ * IoError names the path and the reason. A line that cannot be written later ends the trace with a warning, never a
+ * step. Owner thread. Since 0.1.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineSetTraceFile(OgaEngine* engine, const char* path);
+
 #if defined(__cplusplus)
 }
 #endif

@@ -71,6 +71,18 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaRequestCancelTurn(OgaRequest* request, uin
 OGA_EXPORT OgaResult* OGA_API_CALL OgaRequestRewindToStartOfTurn(OgaRequest* request, uint64_t turn_id);
 
 /**
+ * Creates a second request with the same sequence and the same session limit and priority. Its turn ids continue where
+ * this request's stand; both then go their own ways. Cached blocks are shared and copied only when one of the two
+ * writes. Turns without a seed of their own draw differently in the two.
+ *
+ * :param out: own; free with OgaDestroyRequest
+ *
+ * InvalidState before the first turn, while a turn is live, while an event is undrained, and after a failed turn. Owner
+ * thread. Since 0.1.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaRequestFork(OgaRequest* request, OgaRequest** out);
+
+/**
  * Ends the request in any state: its undrained events vanish and its cache is free at once. Idempotent; legal on an
  * unhealthy engine and after the engine is gone. Owner thread.
  */

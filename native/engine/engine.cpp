@@ -136,6 +136,7 @@ RequestSlot Engine::MakeSlot() {
   cache_.EnsureSlots(slots);
   queues_.Reserve(slots);
   planner_.Reserve(View().limits, slots, plan_);
+  dropped_.reserve(slots);
   const size_t first = requests_.size();
   requests_.resize(slots);
   for (size_t slot = slots; slot > first; --slot) free_slots_.push_back(static_cast<RequestSlot>(slot - 1));

@@ -33,6 +33,7 @@
 #include "engine/packed_step.h"
 #include "engine/request.h"
 #include "engine/run_queues.h"
+#include "engine/step_trace.h"
 #include "model/engine_limits.h"
 #include "model/model.h"
 #include "model/model_executor.h"
@@ -70,6 +71,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool HasPendingRequests();
   EngineCapabilities GetCapabilities() const;
   EngineStatistics GetStatistics() const;
+
+  // Writes a line per step to a file (engine/step_trace.h); an empty path ends that.
+  void SetTraceFile(const std::string& path);
 
   // Turns every request into a closed tombstone and releases the executor. Idempotent; any thread.
   void Shutdown() noexcept;
@@ -120,6 +124,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void CommitRows() noexcept;
   void Inject(FaultPoint point) const;
 
+  // trace_line.cpp
+  std::string TraceLine(const char* outcome) const;
+  void Trace(const char* outcome) noexcept;
+
   // failures.cpp
   void PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept;
   void FailUnserviceable() noexcept;
@@ -161,6 +169,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool tails_marked_ = false;  // some view may say its tail is shared
   uint32_t token_budget_;  // max_scheduled_tokens, less after the model ran out of memory
   EngineStatistics statistics_;
+  PhaseClock clock_;
+  std::vector<RequestId> dropped_;  // in the step at hand, for the trace
+  std::unique_ptr<StepTrace> trace_;
 };
 
 class Engine::Entry {

@@ -26,6 +26,7 @@ void Engine::FailUnserviceable() noexcept {
 // Everything is as before the step; the reservation is gone with its destructor.
 void Engine::RollBack(const ExecutionResult& result) {
   ++statistics_.rolled_back_steps;
+  Trace("rolled_back");
   switch (result.status) {
     case ExecutionStatus::kCapacityExceeded:
       ShrinkBudget();

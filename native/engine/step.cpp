@@ -31,6 +31,7 @@ SchedulerView Engine::View() const {
   view.limits.max_wait_steps = limits_.max_wait_steps;
   view.free_blocks = cache_.pool().free_blocks();
   view.committed_steps = statistics_.steps;
+  view.explain = trace_ != nullptr;
   view.attempt = attempt_;
   view.running = queues_.running();
   view.waiting = queues_.waiting();
@@ -41,14 +42,19 @@ SchedulerView Engine::View() const {
 
 void Engine::ExecuteStep() {
   ++attempt_;
+  dropped_.clear();
+  results_.clear();
+  clock_.Start();
   // Room for whatever this step may have to tell, a fatal end included.
   events_.Reserve(LiveRequests() + limits_.max_batch_size + 1);
   try {
     MakePlan();
+    clock_.Mark(StepPhase::kPlan);
     if (plan_.outcome == PlanOutcome::kExecutable) {
       TryStep();
     } else if (plan_.outcome == PlanOutcome::kCapacityDeferred) {
       PushEngineEvent(event_flags::kCapacityBlocked, EventErrorCode::kCapacityDeferred);
+      Trace("capacity_deferred");
     }
     if (validate_) Validate();
   } catch (const ContractError& error) {
@@ -85,6 +91,7 @@ void Engine::DropCaches(std::span<const RequestSlot> slots) noexcept {
     queues_.Remove(request.view(), request.place);
     request.place = QueuePlace::kNone;
     ++(request.view().live ? statistics_.preemptions : statistics_.dropped_residents);
+    dropped_.push_back(request.id());
     cache_.Drop(slot);
     request.view().cached_tokens = 0;
     request.view().decoding = false;
@@ -101,6 +108,7 @@ void Engine::TryStep() {
     Inject(FaultPoint::kReserveCache);
     Reservation reservation = cache_.Reserve(plan_.rows);
     ReservePublication();
+    clock_.Mark(StepPhase::kReserve);
     Inject(FaultPoint::kPack);
     packed_.Begin(plan_.rows.size(), plan_.scheduled_tokens, reservation.table_columns());
     for (size_t i = 0; i < plan_.rows.size(); ++i) {
@@ -108,9 +116,12 @@ void Engine::TryStep() {
       const auto tokens = requests_[row.slot]->tokens().subspan(row.past_tokens, row.scheduled_tokens);
       reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, row.samples()));
     }
+    clock_.Mark(StepPhase::kPack);
     execution = Execute(packed_.Batch(reservation.copies()));
+    clock_.Mark(StepPhase::kExecute);
     if (execution.status != ExecutionStatus::kOk) return RollBack(execution);
     SampleRows(execution.logits);
+    clock_.Mark(StepPhase::kSample);
     Inject(FaultPoint::kPrepare);
     if (reservation.Commit() != CommitStatus::kCommitted) {
       throw ContractError("the cache changed between the reservation of a step and its commit");
@@ -124,11 +135,12 @@ void Engine::TryStep() {
   }
   CommitRows();
   GrowBudget();
+  clock_.Mark(StepPhase::kCommit);
+  Trace("committed");
 }
 
 void Engine::ReservePublication() {
   Inject(FaultPoint::kReservePublication);
-  results_.clear();
   results_.reserve(plan_.rows.size());
   for (const RowPlan& row : plan_.rows) {
     if (row.samples()) requests_[row.slot]->ReserveToken();

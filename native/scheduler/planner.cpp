@@ -65,6 +65,22 @@ void Planner::Plan(const SchedulerView& view, StepPlan& plan) {
   SelectPrefills();
   EmitRows();
   plan.outcome = Outcome();
+  if (view.explain) ExplainSkips();
+}
+
+SkipReason Planner::WhySkipped(const CandidateView& candidate) const {
+  if (candidate.dropped_at_attempt == view_->attempt) return SkipReason::kJustDropped;
+  if (!RowsLeft()) return SkipReason::kRows;
+  const bool full = !candidate.resident() && residents_ >= view_->limits.max_resident_requests;
+  return full ? SkipReason::kPlaces : SkipReason::kBlocks;
+}
+
+void Planner::ExplainSkips() {
+  for (const auto& candidates : {view_->running, view_->waiting}) {
+    for (const CandidateView* candidate : candidates) {
+      if (Unmarked(*candidate)) plan_->skips.push_back({candidate->slot, WhySkipped(*candidate)});
+    }
+  }
 }
 
 PlanOutcome Planner::Outcome() const {

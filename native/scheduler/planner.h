@@ -47,6 +47,7 @@ class Planner {
   void SelectDecodes();
   void SelectPrefills();
   void EmitRows();
+  void ExplainSkips();
   PlanOutcome Outcome() const;
 
   bool RowsLeft() const { return picks_.size() < max_rows_; }
@@ -56,6 +57,7 @@ class Planner {
   // Selects the candidate if it fits, dropping others for it where the rules allow that.
   void TrySelect(const CandidateView& candidate, bool urgent);
   bool FindRoom(const CandidateView& candidate, uint32_t blocks, bool urgent);
+  SkipReason WhySkipped(const CandidateView& candidate) const;
   bool MayDisplace(const CandidateView& candidate, const CandidateView& victim, bool urgent) const;
   const CandidateView* NextVictim(const CandidateView& candidate, bool urgent) const;
   void Drop(const CandidateView& victim);

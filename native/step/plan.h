@@ -27,11 +27,25 @@ enum class PlanOutcome {
   kCapacityDeferred,  // live turns exist, none can run now
 };
 
+// Why a live turn has no row in a plan.
+enum class SkipReason {
+  kRows,         // the step is full
+  kBlocks,       // the cache is
+  kPlaces,       // as many requests as may be resident are
+  kJustDropped,  // it gave way in this very attempt
+};
+
+struct Skip {
+  RequestSlot slot = kNoSlot;
+  SkipReason reason = SkipReason::kRows;
+};
+
 struct StepPlan {
   PlanOutcome outcome = PlanOutcome::kNoWork;
   std::vector<RowPlan> rows;               // logical order: decodes by arrival, then prefills by arrival
   std::vector<RequestSlot> drops;          // dormant and preempted residents
   std::vector<RequestSlot> unserviceable;  // live turns that could not run in an empty pool
+  std::vector<Skip> skips;  // filled when the view asks for them
   uint32_t scheduled_tokens = 0;
 
   void Clear() noexcept {
@@ -39,6 +53,7 @@ struct StepPlan {
     rows.clear();
     drops.clear();
     unserviceable.clear();
+    skips.clear();
     scheduled_tokens = 0;
   }
 };

@@ -43,6 +43,7 @@ struct SchedulerView {
   PlanLimits limits;
   uint32_t free_blocks = 0;
   uint64_t committed_steps = 0;
+  bool explain = false;  // say of every live turn without a row why
   uint64_t attempt = 0;  // counts steps tried; a retry and its drops share one
   std::span<const CandidateView* const> running;         // residents with a live turn, by arrival
   std::span<const CandidateView* const> waiting;         // live, not resident, in the order of the policy

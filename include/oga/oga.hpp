@@ -1,0 +1,404 @@
+// The C API of oga for C++17: owned handles that release themselves, failures as exceptions.
+//
+// Header-only and built on oga.h alone, so no C++ object and no exception ever crosses the boundary of the library: a
+// host may use another compiler, another standard library or another version of this header than liboga was built with.
+// The conventions of base.h hold unchanged (threads, lifetimes); a class here adds only ownership:
+//
+//   oga::Model model("model-folder");
+//   oga::Engine engine(model);
+//   oga::Request request = engine.CreateRequest();
+//   oga::EventBuffer events = engine.CreateEventBuffer(16);
+//   request.BeginTurn({1, 2, 3});
+//   while (engine.HasPendingRequests()) {
+//     engine.Run(events);
+//     for (const oga::Event event : events) {
+//       if (event.has_token()) Show(event.token());
+//     }
+//   }
+#ifndef OGA_OGA_HPP_
+#define OGA_OGA_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "oga.h"
+
+namespace oga {
+inline namespace v0 {
+
+// What a failed call throws. what() is the library's sentence.
+class Error : public std::runtime_error {
+ public:
+  Error(OgaStatusCode code, const char* message) : std::runtime_error(message), code_(code) {}
+
+  OgaStatusCode code() const noexcept { return code_; }
+
+ private:
+  OgaStatusCode code_;
+};
+
+// Throws Error for a failed result and frees it; does nothing for success. For functions this header does not wrap.
+inline void Check(OgaResult* result) {
+  if (result == nullptr) return;
+  const std::unique_ptr<OgaResult, decltype(&OgaDestroyResult)> owned(result, &OgaDestroyResult);
+  throw Error(OgaResultGetCode(result), OgaResultGetError(result));
+}
+
+// Owns one handle: moves, never copies, and releases with the handle's Destroy function. A handle that was moved from
+// is empty; using it is an Error that names the parameter, as everywhere in the C API.
+template <typename Type, void(OGA_API_CALL* Destroy)(Type*)>
+class Handle {
+ public:
+  Type* get() const noexcept { return pointer_.get(); }
+
+  // Gives the handle up: the caller owns it from here on.
+  Type* release() noexcept { return pointer_.release(); }
+
+ protected:
+  explicit Handle(Type* pointer) noexcept : pointer_(pointer) {}
+
+ private:
+  struct Deleter {
+    void operator()(Type* pointer) const noexcept { Destroy(pointer); }
+  };
+  std::unique_ptr<Type, Deleter> pointer_;
+};
+
+namespace internal {
+
+// Calls a function whose last parameter is the out-pointer and returns what it stored.
+template <typename Type, typename... Parameters, typename... Arguments>
+Type Make(OgaResult*(OGA_API_CALL* function)(Parameters...), Arguments... arguments) {
+  Type out{};
+  Check(function(arguments..., &out));
+  return out;
+}
+
+// The text for a C parameter. A NUL inside would silently cut it there.
+inline const char* Text(const std::string& text) {
+  if (text.find('\0') != std::string::npos) {
+    throw Error(OgaStatusCode_InvalidArgument, "a string with a NUL character inside cannot be passed to oga");
+  }
+  return text.c_str();
+}
+
+inline std::string TakeString(const char* owned) {
+  const std::unique_ptr<const char, decltype(&OgaDestroyString)> string(owned, &OgaDestroyString);
+  return string.get();
+}
+
+}  // namespace internal
+
+// --- The library -----------------------------------------------------------------------------------------------------
+
+// Major in the upper 16 bits, minor in the lower, of the library that is loaded. OGA_API_VERSION is the headers'.
+inline uint32_t ApiVersion() noexcept { return OgaGetApiVersion(); }
+
+// Names the ONNX Runtime library to load; an empty path forgets an earlier one.
+inline void SetOrtLibrary(const std::string& path) { Check(OgaSetOrtLibrary(internal::Text(path))); }
+
+// Version and path of the ONNX Runtime in use.
+inline std::string OrtVersion() { return internal::TakeString(internal::Make<const char*>(OgaGetOrtVersion)); }
+
+// Turns the log channel "enabled" (all), "warning" or "info" on or off.
+inline void SetLog(const std::string& channel, bool on) { Check(OgaSetLogBool(internal::Text(channel), on)); }
+
+// Sends log lines to a function, which must not throw; nullptr restores standard error.
+inline void SetLogCallback(void (*callback)(const char* line, size_t length)) { Check(OgaSetLogCallback(callback)); }
+
+inline void Shutdown() noexcept { OgaShutdown(); }
+
+// --- Models ----------------------------------------------------------------------------------------------------------
+
+// A model folder's configuration, adjustable before the model is loaded.
+class Config : public Handle<OgaConfig, OgaDestroyConfig> {
+ public:
+  explicit Config(const std::string& folder)
+      : Handle(internal::Make<OgaConfig*>(OgaCreateConfig, internal::Text(folder))) {}
+
+  Config& Overlay(const std::string& json) {
+    Check(OgaConfigOverlay(get(), internal::Text(json)));
+    return *this;
+  }
+  Config& ClearProviders() {
+    Check(OgaConfigClearProviders(get()));
+    return *this;
+  }
+  Config& AppendProvider(const std::string& provider) {
+    Check(OgaConfigAppendProvider(get(), internal::Text(provider)));
+    return *this;
+  }
+};
+
+// A loaded model, shared by any number of engines; it lives as long as one of them does.
+class Model : public Handle<OgaModel, OgaDestroyModel> {
+ public:
+  explicit Model(const std::string& folder)
+      : Handle(internal::Make<OgaModel*>(OgaCreateModel, internal::Text(folder))) {}
+  explicit Model(const Config& config) : Handle(internal::Make<OgaModel*>(OgaCreateModelFromConfig, config.get())) {}
+
+  std::string type() const { return internal::TakeString(internal::Make<const char*>(OgaModelGetType, get())); }
+  std::string device_type() const {
+    return internal::TakeString(internal::Make<const char*>(OgaModelGetDeviceType, get()));
+  }
+};
+
+// --- Requests --------------------------------------------------------------------------------------------------------
+
+// Options of a request; unset ones take the engine's defaults.
+class RequestOptions : public Handle<OgaRequestOptions, OgaDestroyRequestOptions> {
+ public:
+  RequestOptions() : Handle(internal::Make<OgaRequestOptions*>(OgaCreateRequestOptions)) {}
+
+  RequestOptions& SetMaxSessionTokens(uint64_t tokens) {
+    Check(OgaRequestOptionsSetMaxSessionTokens(get(), tokens));
+    return *this;
+  }
+  RequestOptions& SetPriority(int32_t priority) {
+    Check(OgaRequestOptionsSetPriority(get(), priority));
+    return *this;
+  }
+};
+
+// How turns of one request generate; made by Request::CreateTurnOptions. A refused value leaves the previous one.
+class TurnOptions : public Handle<OgaTurnOptions, OgaDestroyTurnOptions> {
+ public:
+  TurnOptions& Reset() { return Changed(OgaTurnOptionsReset(get())); }
+  TurnOptions& SetMaxGeneratedTokens(uint64_t tokens) {
+    return Changed(OgaTurnOptionsSetMaxGeneratedTokens(get(), tokens));
+  }
+  TurnOptions& SetMinGeneratedTokens(uint64_t tokens) {
+    return Changed(OgaTurnOptionsSetMinGeneratedTokens(get(), tokens));
+  }
+  TurnOptions& SetDoSample(bool do_sample) { return Changed(OgaTurnOptionsSetDoSample(get(), do_sample)); }
+  TurnOptions& SetTemperature(float temperature) { return Changed(OgaTurnOptionsSetTemperature(get(), temperature)); }
+  TurnOptions& SetTopK(int32_t top_k) { return Changed(OgaTurnOptionsSetTopK(get(), top_k)); }
+  TurnOptions& SetTopP(float top_p) { return Changed(OgaTurnOptionsSetTopP(get(), top_p)); }
+  TurnOptions& SetRepetitionPenalty(float penalty) {
+    return Changed(OgaTurnOptionsSetRepetitionPenalty(get(), penalty));
+  }
+  TurnOptions& SetSeed(uint64_t seed) { return Changed(OgaTurnOptionsSetSeed(get(), seed)); }
+  TurnOptions& ClearSeed() { return Changed(OgaTurnOptionsClearSeed(get())); }
+
+ private:
+  friend class Request;
+  explicit TurnOptions(OgaTurnOptions* pointer) noexcept : Handle(pointer) {}
+
+  TurnOptions& Changed(OgaResult* result) {
+    Check(result);
+    return *this;
+  }
+};
+
+// One sequence with all its turns; made by Engine::CreateRequest. Its end abandons a turn that is still live.
+class Request : public Handle<OgaRequest, OgaDestroyRequest> {
+ public:
+  TurnOptions CreateTurnOptions() const {
+    return TurnOptions(internal::Make<OgaTurnOptions*>(OgaRequestCreateTurnOptions, get()));
+  }
+
+  // Appends `count` tokens to the sequence and queues a turn; returns its id.
+  uint64_t BeginTurn(const int32_t* tokens, size_t count) { return Begin(nullptr, tokens, count); }
+  uint64_t BeginTurn(const int32_t* tokens, size_t count, const TurnOptions& options) {
+    return Begin(options.get(), tokens, count);
+  }
+  uint64_t BeginTurn(const std::vector<int32_t>& tokens) { return Begin(nullptr, tokens.data(), tokens.size()); }
+  uint64_t BeginTurn(const std::vector<int32_t>& tokens, const TurnOptions& options) {
+    return Begin(options.get(), tokens.data(), tokens.size());
+  }
+  uint64_t BeginTurn(std::initializer_list<int32_t> tokens) { return Begin(nullptr, tokens.begin(), tokens.size()); }
+
+  // False when the turn is not live (any more).
+  bool CancelTurn(uint64_t turn_id) { return internal::Make<bool>(OgaRequestCancelTurn, get(), turn_id); }
+  void RewindToStartOfTurn(uint64_t turn_id) { Check(OgaRequestRewindToStartOfTurn(get(), turn_id)); }
+  void Close() { Check(OgaRequestClose(get())); }
+
+ private:
+  friend class Engine;
+  explicit Request(OgaRequest* pointer) noexcept : Handle(pointer) {}
+
+  uint64_t Begin(const OgaTurnOptions* options, const int32_t* tokens, size_t count) {
+    return internal::Make<uint64_t>(OgaRequestBeginTurn, get(), options, tokens, count);
+  }
+};
+
+// --- Events ----------------------------------------------------------------------------------------------------------
+
+// The token counts of a finished turn, by value.
+struct TurnUsage {
+  uint64_t prompt_tokens = 0;
+  uint64_t generated_tokens = 0;
+  uint64_t cached_prompt_tokens = 0;
+};
+
+// A view of one event, valid until the next run on its buffer or the buffer's end.
+class Event {
+ public:
+  explicit Event(const OgaEngineEvent* event) noexcept : event_(event) {}
+
+  OgaEngineEventFlags flags() const { return internal::Make<OgaEngineEventFlags>(OgaEngineEventGetFlags, event_); }
+  bool has_token() const { return (flags() & OgaEngineEventFlag_Token) != 0; }
+  bool turn_finished() const { return (flags() & OgaEngineEventFlag_TurnFinished) != 0; }
+
+  // Whether the event is about `request`.
+  bool IsOf(const Request& request) const { return this->request() == request.get(); }
+  // The request's identity; nullptr for engine-level events. Never destroyed through this pointer.
+  const OgaRequest* request() const { return internal::Make<const OgaRequest*>(OgaEngineEventGetRequest, event_); }
+
+  uint64_t turn_id() const { return internal::Make<uint64_t>(OgaEngineEventGetTurnId, event_); }
+  int32_t token() const { return internal::Make<int32_t>(OgaEngineEventGetToken, event_); }
+  OgaFinishReason finish_reason() const {
+    return internal::Make<OgaFinishReason>(OgaEngineEventGetFinishReason, event_);
+  }
+  int32_t matched_stop_string_index() const {
+    return internal::Make<int32_t>(OgaEngineEventGetMatchedStopStringIndex, event_);
+  }
+  OgaErrorCode error_code() const { return internal::Make<OgaErrorCode>(OgaEngineEventGetErrorCode, event_); }
+
+  TurnUsage usage() const {
+    const auto* usage = internal::Make<const OgaTurnUsage*>(OgaEngineEventGetUsage, event_);
+    TurnUsage counts;
+    counts.prompt_tokens = internal::Make<uint64_t>(OgaTurnUsageGetPromptTokens, usage);
+    counts.generated_tokens = internal::Make<uint64_t>(OgaTurnUsageGetGeneratedTokens, usage);
+    counts.cached_prompt_tokens = internal::Make<uint64_t>(OgaTurnUsageGetCachedPromptTokens, usage);
+    return counts;
+  }
+
+ private:
+  const OgaEngineEvent* event_;
+};
+
+// Where a run puts its events; made by Engine::CreateEventBuffer. A range of Event.
+class EventBuffer : public Handle<OgaEngineEventBuffer, OgaDestroyEngineEventBuffer> {
+ public:
+  class Iterator {
+   public:
+    Iterator(const EventBuffer& buffer, size_t index) noexcept : buffer_(&buffer), index_(index) {}
+
+    Event operator*() const noexcept { return (*buffer_)[index_]; }
+    Iterator& operator++() noexcept {
+      ++index_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const noexcept { return index_ != other.index_; }
+
+   private:
+    const EventBuffer* buffer_;
+    size_t index_;
+  };
+
+  size_t size() const noexcept { return OgaEngineEventBufferGetCount(get()); }
+  bool empty() const noexcept { return size() == 0; }
+  // An event beyond size() is an Error as soon as it is read.
+  Event operator[](size_t index) const noexcept { return Event(OgaEngineEventBufferGet(get(), index)); }
+  Iterator begin() const noexcept { return Iterator(*this, 0); }
+  Iterator end() const noexcept { return Iterator(*this, size()); }
+
+ private:
+  friend class Engine;
+  explicit EventBuffer(OgaEngineEventBuffer* pointer) noexcept : Handle(pointer) {}
+};
+
+// --- Engines ---------------------------------------------------------------------------------------------------------
+
+// The fixed limits of an engine, by value.
+struct EngineCapabilities {
+  size_t configured_max_batch_size = 0;
+  size_t max_scheduled_tokens = 0;
+  uint64_t max_request_length = 0;
+};
+
+// A snapshot of an engine's counters.
+class EngineStatistics : public Handle<OgaEngineStatistics, OgaDestroyEngineStatistics> {
+ public:
+  // One counter by name; statistics.h lists them.
+  uint64_t Count(const std::string& name) const {
+    return internal::Make<uint64_t>(OgaEngineStatisticsGetCount, get(), internal::Text(name));
+  }
+
+ private:
+  friend class Engine;
+  explicit EngineStatistics(OgaEngineStatistics* pointer) noexcept : Handle(pointer) {}
+};
+
+// The step loop over one model. The thread that creates it owns it.
+class Engine : public Handle<OgaEngine, OgaDestroyEngine> {
+ public:
+  explicit Engine(const Model& model) : Handle(internal::Make<OgaEngine*>(OgaCreateEngine, model.get())) {}
+
+  Request CreateRequest() {
+    const OgaRequestOptions* defaults = nullptr;
+    return Request(internal::Make<OgaRequest*>(OgaEngineCreateRequest, get(), defaults));
+  }
+  Request CreateRequest(const RequestOptions& options) {
+    return Request(internal::Make<OgaRequest*>(OgaEngineCreateRequest, get(), options.get()));
+  }
+  EventBuffer CreateEventBuffer(size_t capacity) {
+    return EventBuffer(internal::Make<OgaEngineEventBuffer*>(OgaCreateEngineEventBuffer, get(), capacity));
+  }
+
+  void Run(EventBuffer& buffer) { Check(OgaEngineRun(get(), buffer.get())); }
+  bool HasPendingRequests() { return internal::Make<bool>(OgaEngineHasPendingRequests, get()); }
+
+  EngineStatistics GetStatistics() const {
+    return EngineStatistics(internal::Make<OgaEngineStatistics*>(OgaEngineGetStatistics, get()));
+  }
+  EngineCapabilities GetCapabilities() const {
+    const std::unique_ptr<OgaEngineCapabilities, decltype(&OgaDestroyEngineCapabilities)> snapshot(
+        internal::Make<OgaEngineCapabilities*>(OgaEngineGetCapabilities, get()), &OgaDestroyEngineCapabilities);
+    EngineCapabilities capabilities;
+    capabilities.configured_max_batch_size = OgaEngineCapabilitiesGetConfiguredMaxBatchSize(snapshot.get());
+    capabilities.max_scheduled_tokens = OgaEngineCapabilitiesGetMaxScheduledTokens(snapshot.get());
+    capabilities.max_request_length = OgaEngineCapabilitiesGetMaxRequestLength(snapshot.get());
+    return capabilities;
+  }
+};
+
+// --- Lists -----------------------------------------------------------------------------------------------------------
+
+// A list of token sequences.
+class Sequences : public Handle<OgaSequences, OgaDestroySequences> {
+ public:
+  Sequences() : Handle(internal::Make<OgaSequences*>(OgaCreateSequences)) {}
+
+  size_t size() const noexcept { return OgaSequencesCount(get()); }
+
+  void Append(const std::vector<int32_t>& tokens) {
+    Check(OgaAppendTokenSequence(tokens.data(), tokens.size(), get()));
+  }
+  // An index equal to size() starts a new sequence.
+  void AppendToken(int32_t token, size_t index) { Check(OgaAppendTokenToSequence(token, get(), index)); }
+
+  // A copy of one sequence; empty when the index is out of range.
+  std::vector<int32_t> operator[](size_t index) const {
+    const int32_t* tokens = OgaSequencesGetSequenceData(get(), index);
+    return std::vector<int32_t>(tokens, tokens + OgaSequencesGetSequenceCount(get(), index));
+  }
+};
+
+// A list of strings.
+class StringArray : public Handle<OgaStringArray, OgaDestroyStringArray> {
+ public:
+  StringArray() : Handle(internal::Make<OgaStringArray*>(OgaCreateStringArray)) {}
+  explicit StringArray(const std::vector<std::string>& strings) : StringArray() {
+    for (const std::string& string : strings) Add(string);
+  }
+
+  size_t size() const { return internal::Make<size_t>(OgaStringArrayGetCount, get()); }
+  void Add(const std::string& string) { Check(OgaStringArrayAddString(get(), internal::Text(string))); }
+  std::string_view operator[](size_t index) const {
+    return internal::Make<const char*>(OgaStringArrayGetString, get(), index);
+  }
+};
+
+}  // namespace v0
+}  // namespace oga
+
+#endif  // OGA_OGA_HPP_

@@ -1,0 +1,15 @@
+#include "capi/boundary.h"
+
+void OGA_API_CALL OgaDestroyEngineCapabilities(OgaEngineCapabilities* capabilities) { delete capabilities; }
+
+size_t OGA_API_CALL OgaEngineCapabilitiesGetConfiguredMaxBatchSize(const OgaEngineCapabilities* capabilities) {
+  return capabilities == nullptr ? 0 : capabilities->capabilities.max_batch_size;
+}
+
+size_t OGA_API_CALL OgaEngineCapabilitiesGetMaxScheduledTokens(const OgaEngineCapabilities* capabilities) {
+  return capabilities == nullptr ? 0 : capabilities->capabilities.max_scheduled_tokens;
+}
+
+uint64_t OGA_API_CALL OgaEngineCapabilitiesGetMaxRequestLength(const OgaEngineCapabilities* capabilities) {
+  return capabilities == nullptr ? 0 : capabilities->capabilities.max_request_tokens;
+}

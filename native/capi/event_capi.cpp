@@ -1,0 +1,83 @@
+#include "capi/boundary.h"
+
+using oga::Event;
+using oga::EventErrorCode;
+using oga::FinishReason;
+using oga::capi::AsInternal;
+using oga::capi::AsPublic;
+using oga::capi::Guard;
+using oga::capi::Require;
+using oga::capi::RequireOut;
+
+namespace {
+
+constexpr bool Same(FinishReason reason, OgaFinishReason constant) {
+  return static_cast<OgaFinishReason>(reason) == constant;
+}
+static_assert(Same(FinishReason::kNone, OgaFinishReason_None));
+static_assert(Same(FinishReason::kEos, OgaFinishReason_Eos));
+static_assert(Same(FinishReason::kStopString, OgaFinishReason_StopString));
+static_assert(Same(FinishReason::kMaxGeneratedTokens, OgaFinishReason_MaxGeneratedTokens));
+static_assert(Same(FinishReason::kMaxSessionTokens, OgaFinishReason_MaxSessionTokens));
+static_assert(Same(FinishReason::kCancelled, OgaFinishReason_Cancelled));
+static_assert(Same(FinishReason::kFailed, OgaFinishReason_Failed));
+
+constexpr bool Same(EventErrorCode code, OgaErrorCode constant) { return static_cast<OgaErrorCode>(code) == constant; }
+static_assert(Same(EventErrorCode::kNone, OgaErrorCode_None));
+static_assert(Same(EventErrorCode::kCapacityDeferred, OgaErrorCode_CapacityDeferred));
+static_assert(Same(EventErrorCode::kExecutionCapacityExceeded, OgaErrorCode_ExecutionCapacityExceeded));
+static_assert(Same(EventErrorCode::kRetryableExecution, OgaErrorCode_RetryableExecution));
+static_assert(Same(EventErrorCode::kRequestUnserviceable, OgaErrorCode_RequestUnserviceable));
+static_assert(Same(EventErrorCode::kEngineContractFailure, OgaErrorCode_EngineContractFailure));
+static_assert(Same(EventErrorCode::kEngineExecutionFailure, OgaErrorCode_EngineExecutionFailure));
+
+static_assert(oga::event_flags::kToken == OgaEngineEventFlag_Token);
+static_assert(oga::event_flags::kTurnFinished == OgaEngineEventFlag_TurnFinished);
+static_assert(oga::event_flags::kCapacityBlocked == OgaEngineEventFlag_CapacityBlocked);
+static_assert(oga::event_flags::kFailed == OgaEngineEventFlag_Failed);
+static_assert(oga::event_flags::kRetryable == OgaEngineEventFlag_Retryable);
+
+// Every getter: give `out` its neutral value, refuse a null event, then read.
+template <typename Value, typename Read>
+OgaResult* Get(const OgaEngineEvent* event, Value* out, Value neutral, const Read& read) {
+  return Guard([&] {
+    RequireOut(out, neutral);
+    Require(event, "event");
+    *out = read(*AsInternal(event));
+  });
+}
+
+}  // namespace
+
+OgaResult* OGA_API_CALL OgaEngineEventGetFlags(const OgaEngineEvent* event, OgaEngineEventFlags* out) {
+  return Get(event, out, OgaEngineEventFlag_None, [](const Event& e) { return e.flags; });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetRequest(const OgaEngineEvent* event, const OgaRequest** out) {
+  return Get<const OgaRequest*>(event, out, nullptr, [](const Event& e) { return AsPublic(e.request.get()); });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetTurnId(const OgaEngineEvent* event, uint64_t* out) {
+  return Get<uint64_t>(event, out, 0, [](const Event& e) { return e.turn_id; });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetToken(const OgaEngineEvent* event, int32_t* out) {
+  return Get(event, out, 0, [](const Event& e) { return e.token; });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetFinishReason(const OgaEngineEvent* event, OgaFinishReason* out) {
+  return Get(event, out, OgaFinishReason_None,
+             [](const Event& e) { return static_cast<OgaFinishReason>(e.finish_reason); });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetMatchedStopStringIndex(const OgaEngineEvent* event, int32_t* out) {
+  return Get(event, out, -1, [](const Event& e) { return e.matched_stop_string_index; });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetErrorCode(const OgaEngineEvent* event, OgaErrorCode* out) {
+  return Get(event, out, OgaErrorCode_None, [](const Event& e) { return static_cast<OgaErrorCode>(e.error_code); });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetUsage(const OgaEngineEvent* event, const OgaTurnUsage** out) {
+  return Get<const OgaTurnUsage*>(event, out, nullptr, [](const Event& e) { return AsPublic(&e.usage); });
+}

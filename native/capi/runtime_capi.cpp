@@ -1,0 +1,22 @@
+#include "capi/boundary.h"
+#include "ort/environment.h"
+#include "ort/library.h"
+
+using oga::capi::Guard;
+using oga::capi::NewString;
+using oga::capi::RequireOut;
+
+uint32_t OGA_API_CALL OgaGetApiVersion(void) { return OGA_API_VERSION; }
+
+OgaResult* OGA_API_CALL OgaSetOrtLibrary(const char* path) {
+  return Guard([&] { oga::ort::SetLibraryPath(path == nullptr ? "" : path); });
+}
+
+OgaResult* OGA_API_CALL OgaGetOrtVersion(const char** out) {
+  return Guard([&] {
+    RequireOut<const char*>(out, nullptr);
+    *out = NewString(oga::ort::VersionString());
+  });
+}
+
+void OGA_API_CALL OgaShutdown(void) { oga::ort::Shutdown(); }
