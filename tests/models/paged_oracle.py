@@ -113,7 +113,7 @@ class PagedAttention(OpRun):
         given = [value if name else None for name, value in zip(self.onnx_node.input, inputs, strict=True)]
         given += [None] * (17 - len(given))
         if any(value is not None for value in given[10:16]) or attributes.get("softcap"):
-            raise NotImplementedError("slot mapping, sinks, norms, cache scales and softcap")
+            raise ValueError("the oracle has no slot mapping, sinks, norms, cache scales or softcap")
         rotary = attributes.get("do_rotary")
         output, key_cache, value_cache = paged_attention(
             *given[:8],
