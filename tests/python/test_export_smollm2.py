@@ -34,7 +34,7 @@ TEXTS = (
     "0123456789 3.14159 -1e-5",
 )
 PROMPTS = ("What is the capital of France?", "Write one sentence about the sea.", "What is 2 plus 3?")
-NEW_TOKENS = 16
+NEW_TOKENS = 10
 
 
 @pytest.fixture(scope="module")
