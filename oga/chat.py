@@ -223,7 +223,7 @@ def _replaced(value: Any, replacements: Mapping[str, str]) -> Any:
 
 def _folder_template(tokenizer: Tokenizer) -> tuple[str, str]:
     path = tokenizer.path / "chat_template.jinja"
-    if path.exists():
+    if path.exists() or path.is_symlink():
         return read_text(path), str(path)
     origin = str(tokenizer.path / "tokenizer_config.json")
     found = tokenizer.settings.get("chat_template")
@@ -232,13 +232,15 @@ def _folder_template(tokenizer: Tokenizer) -> tuple[str, str]:
         found = named.get("default")
     if not isinstance(found, str):
         raise MissingFileError(
-            f"{tokenizer.path} has no chat template: neither chat_template.jinja nor a chat_template in "
-            "tokenizer_config.json. Use the model without one (`oga run --raw`), or add the template of its family."
+            f"There is no chat template, neither {path} nor a chat_template in {origin}. "
+            "Use the model without one (`oga run --raw`), or add the template of its family."
         )
     return found, origin
 
 
 def _compile(source: str, origin: str) -> jinja2.Template:
+    if not source.strip():
+        raise InvalidArgumentError(f"{origin} is an empty chat template; every conversation would be empty.")
     try:
         import jinja2.ext
         from jinja2.sandbox import ImmutableSandboxedEnvironment

@@ -63,6 +63,9 @@ class EngineErrorCode(enum.IntEnum):
 ErrorCode = EngineErrorCode
 """The name of the C API."""
 
+# Plain integers: operators of enums are slow, and events are read for every token.
+TOKEN, TURN_FINISHED = int(EngineEventFlags.TOKEN), int(EngineEventFlags.TURN_FINISHED)
+
 
 class EngineEvent:
     """A view of one event of a buffer, valid until the next accepted run on that buffer, or until the buffer is closed.
@@ -71,10 +74,11 @@ class EngineEvent:
     between two runs. A view keeps its buffer alive.
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_generation", "_native")
+    __slots__ = ("__weakref__", "_bits", "_buffer", "_generation", "_native")
     _buffer: EngineEventBuffer
     _generation: int
     _native: Any
+    _bits: int | None  # the flags, once read
 
     def __init__(self) -> None:
         raise TypeError("oga.EngineEvent: No constructor defined! Events come from an EngineEventBuffer.")
@@ -85,13 +89,21 @@ class EngineEvent:
         self._buffer = buffer
         self._generation = generation
         self._native = pointer
+        self._bits = None
         return self
 
     def _read(self, getter: Any, out: Any) -> Any:
-        with self._buffer._guard:
-            self._buffer._check_generation(self._generation)
+        buffer = self._buffer
+        with buffer._guard:
+            buffer._check_generation(self._generation)
             check(getter(self._native, out))
         return out[0]
+
+    def _has(self, flag: int) -> bool:
+        bits = self._bits
+        if bits is None or not self._buffer._is_current(self._generation):
+            bits = self._bits = self._read(lib.OgaEngineEventGetFlags, ffi.new("uint32_t *"))
+        return bits & flag != 0
 
     @property
     def request(self) -> Request | None:
@@ -115,7 +127,7 @@ class EngineEvent:
     @property
     def token(self) -> int | None:
         """The generated token id; None without TOKEN."""
-        if not self.flags & EngineEventFlags.TOKEN:
+        if not self._has(TOKEN):
             return None
         return int(self._read(lib.OgaEngineEventGetToken, ffi.new("int32_t *")))
 
@@ -147,7 +159,7 @@ class EngineEvent:
         parts = [f"turn_id={self.turn_id}", f"flags={self.flags.name}"]
         if self.token is not None:
             parts.append(f"token={self.token}")
-        if self.flags & EngineEventFlags.TURN_FINISHED:
+        if self._has(TURN_FINISHED):
             parts.append(f"finish_reason={self.finish_reason.name}")
         if self.error_code:
             parts.append(f"error_code={self.error_code.name}")

@@ -11,7 +11,7 @@ from oga._native.handle import Handle, address
 from oga._native.loader import ffi, lib
 from oga._native.registry import RequestRegistry
 from oga.errors import InvalidStateError
-from oga.event import EngineEvent, EngineEventFlags
+from oga.event import TURN_FINISHED, EngineEvent
 from oga.request import Request
 from oga.sequences import item_position
 from oga.usage import read_usage
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["EngineEventBuffer", "EventColumns"]
-
-TURN_FINISHED = int(EngineEventFlags.TURN_FINISHED)
 
 
 class EventColumns(NamedTuple):
@@ -58,7 +56,7 @@ class EngineEventBuffer(Handle):
     _registry: RequestRegistry
     _generation: int
     # Weak, because a view keeps its buffer alive; while somebody holds a view, buffer[i] is that view.
-    _views: weakref.WeakValueDictionary[int, EngineEvent]
+    _views: list[weakref.ref[EngineEvent] | None]
     _stand_ins: dict[int, Request]
 
     def __init__(self) -> None:
@@ -70,7 +68,7 @@ class EngineEventBuffer(Handle):
         self._capacity = capacity
         self._registry = registry
         self._generation = 0
-        self._views = weakref.WeakValueDictionary()
+        self._views = []
         self._stand_ins = {}
         Handle.__init__(self, pointer)
         return self
@@ -121,20 +119,25 @@ class EngineEventBuffer(Handle):
     def __getitem__(self, index: SupportsIndex) -> EngineEvent:
         """The view of one event; negative indices count from the end. Raises IndexError."""
         with self._guard:
-            position = item_position(index, len(self), "event")
-            view = self._views.get(position)
-            if view is None:
-                pointer = lib.OgaEngineEventBufferGet(self._pointer, position)
-                view = EngineEvent._view(self, self._generation, pointer)
-                self._views[position] = view
-            return view
+            return self._view(item_position(index, len(self), "event"))
 
     def __iter__(self) -> Iterator[EngineEvent]:
         """The views of this run; the iteration raises when another run on the buffer comes in between."""
         generation = self._generation
         for index in range(len(self)):
-            self._check_generation(generation)
-            yield self[index]
+            with self._guard:
+                self._check_generation(generation)
+                view = self._view(index)
+            yield view
+
+    def _view(self, position: int) -> EngineEvent:
+        known = self._views[position]
+        view = None if known is None else known()
+        if view is None:
+            pointer = lib.OgaEngineEventBufferGet(self._pointer, position)
+            view = EngineEvent._view(self, self._generation, pointer)
+            self._views[position] = weakref.ref(view)
+        return view
 
     def _is_current(self, generation: int) -> bool:
         return generation == self._generation and not self.closed
@@ -148,12 +151,13 @@ class EngineEventBuffer(Handle):
 
     def _accept_run(self) -> None:
         """Ends the views of the run before and notes the turns that this one finished."""
+        count = len(self)
         self._generation += 1
-        self._views.clear()
+        self._views = [None] * count
         self._stand_ins.clear()
         open_turns = self._registry.open_turns
         flags, request = ffi.new("uint32_t *"), ffi.new("const OgaRequest **")
-        for index in range(len(self) if open_turns else 0):
+        for index in range(count if open_turns else 0):
             event = lib.OgaEngineEventBufferGet(self._pointer, index)
             check(lib.OgaEngineEventGetFlags(event, flags))
             if flags[0] & TURN_FINISHED:

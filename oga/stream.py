@@ -143,7 +143,7 @@ class Stream(Generic[Piece]):
         if (token := event.token) is not None:
             self._token_ids.append(token)
             self._append(self._decode(token))
-        if event.flags & EngineEventFlags.TURN_FINISHED:
+        if event.finish_reason is not FinishReason.NONE:
             self._append(self._decode(None))
             self._finish_reason = event.finish_reason
             self._usage = event.usage
@@ -266,14 +266,12 @@ def stream_settings(
 
 def turn_error(code: EngineErrorCode) -> OgaError:
     """The exception for a turn that ended FAILED."""
-    if code is EngineErrorCode.REQUEST_UNSERVICEABLE:
-        return ResourceExhaustedError(
-            "The turn failed: it can never fit the engine's cache. Shorten it, or configure more "
-            "engine.dynamic_batching.num_blocks."
-        )
     if code in (EngineErrorCode.ENGINE_CONTRACT_FAILURE, EngineErrorCode.ENGINE_EXECUTION_FAILURE):
         return EngineUnhealthyError(
             f"The turn failed with the engine ({code.name}). The engine's next call says why; "
             "close it and create another."
         )
-    return ModelError("The turn failed: the model gave numbers that no token can be chosen from (NaN or infinity).")
+    return ModelError(
+        "The turn failed, and no other: the model gave numbers that no token can be chosen from (NaN or infinity), "
+        "or its sequence can never fit the engine's cache."
+    )

@@ -51,7 +51,7 @@ class Tokenizer:
     def settings(self) -> dict[str, Any]:
         """``tokenizer_config.json`` of the folder; empty when there is none."""
         path = self._folder / "tokenizer_config.json"
-        return read_json(path) if path.exists() else {}
+        return read_json(path) if path.exists() or path.is_symlink() else {}
 
     @cached_property
     def special_tokens(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ __all__ = ["check", "create", "take_string"]
 
 def check(result: Any, *, about_files: bool = False) -> None:
     """Raises the exception for a failed ``OgaResult*`` and frees it; does nothing for NULL."""
-    if result == ffi.NULL:
+    if not result:
         return
     try:
         kind = error_type(lib.OgaResultGetCode(result), about_files=about_files)

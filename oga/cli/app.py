@@ -116,7 +116,7 @@ def run(
 @reported
 def pull(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to fetch: smollm2.")],
-    precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.INT8,
+    precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.FP32,
     cache_dir: Annotated[Path | None, typer.Option(help="Where models are kept.")] = None,
     force: ForceOption = False,
     json_output: JsonOption = False,
@@ -132,7 +132,7 @@ def pull(
 def convert(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A Hugging Face folder or a GGUF file.")],
     destination: Annotated[Path, typer.Argument(metavar="DST", help="The model folder to write.")],
-    precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.INT8,
+    precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.FP32,
     context_length: Annotated[
         int | None, typer.Option(min=1, help="The longest sequence in tokens [what the model was trained for].")
     ] = None,

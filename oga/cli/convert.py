@@ -10,6 +10,8 @@ from typing import Literal
 from oga.cli.progress import stages
 
 Precision = Literal["fp32", "int8"]
+# The models that are at hand are small, and 8-bit activations cost them noticeably more than they save.
+DEFAULT_PRECISION: Precision = "fp32"
 
 
 def convert(

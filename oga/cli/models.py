@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from oga.cli.convert import DEFAULT_PRECISION
 from oga.cli.progress import stages, waiting
 from oga.config import Config
 from oga.engine import Engine
@@ -14,20 +15,25 @@ from oga.model import Model
 
 
 def find_model(name: str) -> Path:
-    """The folder of a model that is named by its path, or by a name that `oga pull` knows (fetched when it is not)."""
+    """The folder of a model that is named by its path or by a name that `oga pull` knows, which is fetched if need be.
+
+    Where a model was pulled in several precisions, full precision is taken.
+    """
     path = Path(name)
     if path.exists():
         return path
     from oga import export
-    from oga.export.pulling import MODELS
 
-    if name not in MODELS:
+    if name not in export.pullable_names():
         raise MissingFileError(
-            f"{name} is neither a folder nor a model that can be pulled ({', '.join(sorted(MODELS))}). "
+            f"{name} is neither a folder nor a model that can be pulled ({', '.join(export.pullable_names())}). "
             "Make a folder from a Hugging Face folder or a GGUF file: oga convert SRC DST"
         )
+    pulled = export.pulled_folder(name, precision=DEFAULT_PRECISION) or export.pulled_folder(name)
+    if pulled is not None:
+        return pulled
     with stages() as progress:
-        return export.pull(name, progress=progress)
+        return export.pull(name, precision=DEFAULT_PRECISION, progress=progress)
 
 
 @contextmanager

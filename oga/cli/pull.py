@@ -6,7 +6,7 @@ import json
 import shlex
 from pathlib import Path
 
-from oga.cli.convert import Precision
+from oga.cli.convert import DEFAULT_PRECISION, Precision
 from oga.cli.progress import stages
 
 
@@ -19,5 +19,5 @@ def pull(name: str, precision: Precision, cache_dir: Path | None, force: bool, j
     if json_output:
         print(json.dumps({"name": name, "folder": str(folder), "precision": precision}, ensure_ascii=False))
         return
-    by_name = cache_dir is None and precision == "int8"
+    by_name = cache_dir is None and precision == DEFAULT_PRECISION
     print(f'{name} is in {folder}. Run it: oga run {name if by_name else shlex.quote(str(folder))} "Hello!"')

@@ -44,6 +44,34 @@ def engine(model: oga.Model) -> Iterator[oga.Engine]:
         yield created
 
 
+@pytest.fixture(scope="session")
+def long_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model with a context of 512 tokens."""
+    from tiny_llama import write_tiny_llama
+
+    from oga import export
+
+    home = tmp_path_factory.mktemp("long")
+    source = write_tiny_llama(home / "source", max_position_embeddings=512)
+    return export.convert(source, home / "model", precision="int8").folder
+
+
+@pytest.fixture(scope="session")
+def poisoned_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose logits are NaN after token 300 or the letter Z, and of no harm to anything else."""
+    from safetensors.numpy import load_file, save_file
+    from tiny_llama import tiny_tokenizer, write_tiny_llama
+
+    from oga import export
+
+    home = tmp_path_factory.mktemp("poisoned")
+    source = write_tiny_llama(home / "source", tie_word_embeddings=False)
+    weights = load_file(source / "model.safetensors")
+    weights["model.embed_tokens.weight"][[300, tiny_tokenizer(512).token_to_id("Z")]] = float("nan")
+    save_file(weights, source / "model.safetensors", metadata={"format": "pt"})
+    return export.convert(source, home / "model", precision="fp32").folder
+
+
 @pytest.fixture
 def make_model(tiny_folder: Path) -> Iterator[Callable[..., oga.Model]]:
     """Loads the tiny model with other settings: ``make_model(search={...}, **dynamic_batching)``."""

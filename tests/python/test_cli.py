@@ -138,6 +138,18 @@ def test_sampling_is_off_unless_asked_for_and_a_seed_repeats_it(invoke: Invoke, 
     assert run(*hot) == run(*hot) != greedy
 
 
+def test_a_prompt_that_fails_does_not_stop_the_others(invoke: Invoke, poisoned_folder: Path) -> None:
+    alone = invoke("run", poisoned_folder, "the end", "--raw", "-n", 8, "-q").stdout
+    done = invoke("run", poisoned_folder, "aZ", "the end", "--raw", "-n", 8, "-q")
+    assert done.exit_code == 1
+    assert done.stdout.endswith("\n\n" + alone)
+    assert done.stdout.startswith("[failed: ")
+    assert done.stderr.startswith("oga: error: 1 of 2 prompts failed; prompt 1: ")
+    answers = json.loads(invoke("run", poisoned_folder, "aZ", "the end", "--raw", "-n", 8, "--json").stdout)["answers"]
+    assert [answer["error"] is None for answer in answers] == [False, True]
+    assert answers[0]["finish_reason"] == "failed"
+
+
 def test_an_overlay_changes_the_engine(invoke: Invoke, tiny_folder: Path) -> None:
     overlay = json.dumps({"engine": {"dynamic_batching": {"max_batch_size": 1}}})
     done = invoke("run", tiny_folder, "a", "b", "-n", 4, "--json", "--overlay", overlay)
@@ -176,10 +188,10 @@ def pulled(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """A cache in which the tiny model stands under the name smollm2."""
     from oga.export import pulling
 
-    folder = tmp_path / "smollm2" / f"int8-v{pulling._FOLDER_FORMAT}"
-    shutil.copytree(tiny_folder, folder)
     monkeypatch.setenv("OGA_CACHE", str(tmp_path))
-    return folder
+    for precision in ("fp32", "int8"):
+        shutil.copytree(tiny_folder, pulling._model_folder("smollm2", None, precision))
+    return pulling._model_folder("smollm2", None, "fp32")
 
 
 def test_a_pulled_model_runs_by_its_name(invoke: Invoke, pulled: Path) -> None:
@@ -187,6 +199,41 @@ def test_a_pulled_model_runs_by_its_name(invoke: Invoke, pulled: Path) -> None:
     assert done.stdout == f'smollm2 is in {pulled}. Run it: oga run smollm2 "Hello!"\n'
     assert json.loads(invoke("pull", "smollm2", "--json").stdout)["folder"] == str(pulled)
     assert invoke("run", "smollm2", "x", "-n", 2).exit_code == 0
+    assert json.loads(invoke("info", "smollm2", "--json").stdout)["model"] == str(pulled)
+    other = json.loads(invoke("pull", "smollm2", "--precision", "int8", "--json").stdout)["folder"]
+    assert f'oga run {other} "Hello!"' in invoke("pull", "smollm2", "--precision", "int8").stdout
+
+
+def test_a_trace_is_summarised_and_drawn(invoke: Invoke, engine: oga.Engine, tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    engine.set_trace_file(path)
+    streams = [engine.stream([5, 6, 7], max_new_tokens=4, min_new_tokens=4) for _ in range(6)]
+    assert [len(list(stream)) for stream in streams] == [4] * 6
+    engine.set_trace_file(None)
+    counts = engine.get_statistics()
+    summary = json.loads(invoke("trace", path, "--json").stdout)
+    assert summary["requests"] == 6
+    assert summary["steps"] == counts.steps
+    assert summary["rows"] == counts.rows
+    assert summary["prefill_tokens"] == 18
+    assert summary["decode_tokens"] == 18
+    assert summary["waits"]["rows"] > 0
+    assert summary["microseconds"]["execute"] > 0
+    shown = invoke("trace", path).stdout.splitlines()
+    assert shown[0].startswith(f"{counts.steps} steps of 6 requests")
+    rows = [line for line in shown if line.startswith("request ")]
+    assert len(rows) == 6
+    assert re.fullmatch(r"request \d+  #---", rows[0])
+    assert re.fullmatch(r"request \d+  \.+#---", rows[-1])
+
+
+@pytest.mark.parametrize("content", ["", "{}\n", "no json\n", '{"attempt": 1}\n{"attempt": 2}\n'])
+def test_a_file_that_is_no_trace_is_refused(invoke: Invoke, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(content, encoding="utf-8")
+    done = invoke("trace", path)
+    assert done.exit_code == 1
+    assert str(path) in done.stderr
 
 
 def test_pulling_without_a_network_says_what_to_do(tmp_path: Path) -> None:

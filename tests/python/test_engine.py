@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -14,6 +17,7 @@ import pytest
 from driving import Turn, Turns, finish, generate, note
 
 import oga
+from oga._native.loader import library_path
 
 PROMPTS = [[5, 6, 7], [40, 41, 42, 43, 44, 45, 46, 47], [9], [100, 200, 300, 400, 500] * 4]
 
@@ -69,6 +73,28 @@ def test_more_requests_than_fit_all_finish_and_leave_the_pool_empty(make_model: 
         after = engine.get_statistics()
         assert after.free_blocks == after.total_blocks == 24
         assert after.live_requests == 0
+
+
+def test_requests_of_all_lengths_finish_in_half_the_cache_they_would_like(long_folder: Path) -> None:
+    """32 prompts of 16 to 400 tokens, 8 rows, cache for about half of what 8 of them hold together."""
+    lengths = [16 + 384 * number // 31 for number in range(32)]
+    prompts = [[3 + (7 * number + place) % 250 for place in range(length)] for number, length in enumerate(lengths)]
+    wish = sum(sorted(lengths)[-8:]) // 16
+    with oga.Config(long_folder) as config:
+        config.overlay(
+            {"engine": {"dynamic_batching": {"max_batch_size": 8, "block_size": 16, "num_blocks": wish // 2}}}
+        )
+        model = oga.Model(config)
+    with model, oga.Engine(model) as engine:
+        begun = [begin(engine, prompt, 24) for prompt in prompts]
+        turns = finish(engine)
+        assert [turns[key].ending for key in begun] == [oga.FinishReason.MAX_GENERATED_TOKENS] * 32
+        assert [len(turns[key].tokens) for key in begun] == [24] * 32
+        for request, _ in begun:
+            request.close()
+        counts = engine.get_statistics()
+        assert counts.free_blocks == counts.total_blocks == wish // 2
+        assert [turns[key].tokens for key in begun[::5]] == [exactly(engine, prompt, 24) for prompt in prompts[::5]]
 
 
 def test_a_trace_tells_every_step(engine: oga.Engine, tmp_path: Path) -> None:
@@ -234,23 +260,35 @@ def test_an_engine_may_be_closed_on_another_thread(model: oga.Model) -> None:
     assert engine.closed
 
 
-def test_other_threads_run_while_the_engine_runs(engine: oga.Engine) -> None:
-    begun = begin(engine, [5], 200)
-    ticks = 0
-    stop = threading.Event()
-
-    def tick() -> None:
-        nonlocal ticks
-        while not stop.is_set():
-            ticks += 1
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    turns = finish(engine)
-    stop.set()
-    thread.join()
-    assert len(turns[begun].tokens) == 200
-    assert ticks > 100
+def test_other_threads_run_while_the_engine_runs(tiny_folder: Path, tmp_path: Path) -> None:
+    """The trace is a small pipe that another Python thread drains: a run ends only if that thread can run meanwhile."""
+    os.mkfifo(tmp_path / "trace")
+    script = f"""
+import fcntl, threading
+import oga
+engine = oga.Engine(oga.Model({str(tiny_folder)!r}))
+lines = []
+def drain():
+    with open({str(tmp_path / "trace")!r}) as pipe:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+        lines.extend(pipe)
+reader = threading.Thread(target=drain)
+reader.start()
+engine.set_trace_file({str(tmp_path / "trace")!r})
+tokens = list(engine.stream([5, 6], max_new_tokens=200, min_new_tokens=200))
+engine.set_trace_file(None)
+reader.join()
+print(len(tokens), len(lines))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "OGA_LIBRARY": str(library_path()), "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert (done.stdout, done.stderr) == ("200 200\n", "")
 
 
 def test_an_engine_of_a_finished_thread_cannot_be_used_elsewhere(model: oga.Model) -> None:

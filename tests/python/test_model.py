@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +71,44 @@ def test_a_missing_file_is_named_with_its_whole_path(tiny_folder: Path, tmp_path
     assert str(folder / missing) in str(caught.value)
 
 
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "absent": Path.unlink,
+    "halved": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a dangling link": lambda path: (path.unlink(), path.symlink_to("nowhere")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("name", ["genai_config.json", "model.onnx", "model.onnx.data"])
+def test_a_damaged_file_is_named_with_its_whole_path(
+    tiny_folder: Path, tmp_path: Path, name: str, damage: Callable[[Path], object]
+) -> None:
+    folder = Path(shutil.copytree(tiny_folder, tmp_path / "copy"))
+    damage(folder / name)
+    with pytest.raises(oga.OgaError) as caught:
+        oga.Model(folder)
+    assert str(folder / name) in str(caught.value)
+    assert caught.value.code is not oga.StatusCode.INTERNAL
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("name", ["tokenizer.json", "chat_template.jinja"])
+def test_a_damaged_text_file_is_named_when_text_is_wanted_and_ids_still_work(
+    tiny_folder: Path, tmp_path: Path, name: str, damage: Callable[[Path], object]
+) -> None:
+    folder = Path(shutil.copytree(tiny_folder, tmp_path / "copy"))
+    (folder / "tokenizer_config.json").unlink()
+    (folder / "chat_template.jinja").write_text("{% if true %}{{ messages[0].content }}{% endif %}", encoding="utf-8")
+    damage(folder / name)
+    with oga.Model(folder) as model, oga.Engine(model) as engine:
+        assert len(list(engine.stream([5], max_new_tokens=2, min_new_tokens=2))) == 2
+        with pytest.raises(oga.OgaError) as caught:
+            engine.stream([{"role": "user", "content": "hi"}])
+        assert str(folder / name) in str(caught.value)
+
+
 def test_a_file_in_place_of_the_folder_is_refused(tiny_folder: Path) -> None:
     with pytest.raises(oga.OgaError, match=r"genai_config\.json"):
         oga.Model(tiny_folder / "genai_config.json")
@@ -114,20 +152,26 @@ def test_a_closed_model_says_so(tiny_folder: Path) -> None:
 
 
 def test_other_threads_run_while_a_model_loads(tiny_folder: Path) -> None:
-    ticks = 0
-    done = threading.Event()
+    """Without a switch interval the other thread runs only when loading lets go of the interpreter lock."""
+    gate = threading.Lock()
+    ran = threading.Event()
+    gate.acquire()
 
-    def tick() -> None:
-        nonlocal ticks
-        while not done.is_set():
-            ticks += 1
-            time.sleep(0)
+    def wait() -> None:
+        with gate:
+            ran.set()
 
-    ticker = threading.Thread(target=tick)
-    ticker.start()
-    before = ticks
-    with oga.Model(tiny_folder):
-        during = ticks - before
-    done.set()
-    ticker.join()
-    assert during > 10
+    thread = threading.Thread(target=wait)
+    thread.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        gate.release()
+        for _ in range(200):
+            oga.Model(tiny_folder).close()
+            if ran.is_set():
+                break
+        assert ran.is_set()
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -304,3 +305,54 @@ def test_a_session_limit_is_a_count(wrong: Any) -> None:
 def test_a_priority_is_a_small_integer(wrong: Any) -> None:
     with pytest.raises(TypeError, match="priority"):
         oga.RequestOptions(priority=wrong)
+
+
+def test_a_failed_turn_leaves_rewind_and_close(poisoned_folder: Path) -> None:
+    with oga.Model(poisoned_folder) as model, oga.Engine(model) as engine:
+        request = engine.create_request()
+        first = request.begin_turn([5, 6], limited(request, 3))
+        tokens = finish(engine)[request, first].tokens
+        second = request.begin_turn([300])
+        failed = finish(engine)[request, second]
+        assert failed.ending is oga.FinishReason.FAILED
+        assert failed.tokens == []
+        with pytest.raises(oga.InvalidStateError):
+            request.begin_turn([7])
+        request.rewind_to_start_of_turn(second)
+        third = request.begin_turn([7], limited(request, 3))
+        assert finish(engine)[request, third].tokens == generate(engine, [5, 6, *tokens, 7], 3)
+        request.close()
+
+
+@pytest.mark.parametrize("chunk", [0, 7])
+@pytest.mark.parametrize(
+    ("length", "session"), [(62, 64), (63, 64), (64, 64), (65, 64), (64, 65), (254, 0), (255, 0), (256, 0)]
+)
+def test_input_must_leave_room_for_one_token(
+    make_model: Callable[..., oga.Model], chunk: int, length: int, session: int
+) -> None:
+    with oga.Engine(make_model(search={"chunk_size": chunk})) as engine:
+        request = engine.create_request(options=oga.RequestOptions(max_session_tokens=session))
+        room = (session or 256) - length
+        if room < 1:
+            with pytest.raises(
+                oga.InvalidArgumentError, match=rf"{length}.*{session or 256}|{session or 256}.*{length}"
+            ):
+                request.begin_turn([5] * length)
+            assert request.begin_turn([5]) == 1
+            return
+        turn = request.begin_turn([5] * length, oga.TurnOptions(request, min_generated_tokens=room))
+        ended = finish(engine)[request, turn]
+        assert len(ended.tokens) == room
+        assert ended.ending is oga.FinishReason.MAX_SESSION_TOKENS
+
+
+def test_a_continuation_fits_exactly_or_not_at_all(engine: oga.Engine) -> None:
+    request = engine.create_request(options=oga.RequestOptions(max_session_tokens=20))
+    request.begin_turn([5] * 10, oga.TurnOptions(request, max_generated_tokens=4, min_generated_tokens=4))
+    finish(engine)
+    with pytest.raises(oga.InvalidArgumentError):
+        request.begin_turn([6] * 6)
+    turn = request.begin_turn([6] * 5, oga.TurnOptions(request, min_generated_tokens=1))
+    ended = finish(engine)[request, turn]
+    assert (len(ended.tokens), ended.ending) == (1, oga.FinishReason.MAX_SESSION_TOKENS)

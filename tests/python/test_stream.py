@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,3 +204,18 @@ def test_a_stream_ends_with_its_engine(model: oga.Model) -> None:
     assert stream.ready() == []
     with pytest.raises(oga.InvalidStateError, match="Engine cannot be used"):
         next(stream)
+
+
+def test_a_turn_that_fails_raises_after_its_pieces_and_harms_nobody(poisoned_folder: Path) -> None:
+    with oga.Model(poisoned_folder) as model, oga.Engine(model) as engine:
+        wanted = list(engine.stream([5, 6], max_new_tokens=6))
+        bad, good = engine.stream([5, 300], max_new_tokens=6), engine.stream([5, 6], max_new_tokens=6)
+        assert list(good) == wanted
+        assert bad.done
+        assert bad.finish_reason is oga.FinishReason.FAILED
+        for _ in range(2):
+            with pytest.raises(oga.ModelError, match="NaN"):
+                next(bad)
+        assert isinstance(bad.error, oga.ModelError)
+        assert list(engine.stream([5, 6], max_new_tokens=6)) == wanted
+        assert engine.get_statistics().live_requests == 0
