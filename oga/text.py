@@ -109,7 +109,9 @@ class Tokenizer:
         try:
             return core.encode(text, add_special_tokens=add_special_tokens).ids
         except (TypeError, UnicodeEncodeError):
-            raise InvalidArgumentError("text is not valid Unicode: it holds half of a surrogate pair.") from None
+            raise InvalidArgumentError(
+                "text is not valid Unicode: it comes from bytes that are no UTF-8, or holds half of a surrogate pair."
+            ) from None
 
     def __repr__(self) -> str:
         return f"<oga.Tokenizer {str(self._folder)!r}>"

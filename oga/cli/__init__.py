@@ -6,6 +6,7 @@ wrong, 130 interrupted by Ctrl-C.
 
 from __future__ import annotations
 
+import io
 import sys
 
 __all__ = ["main"]
@@ -13,8 +14,13 @@ __all__ = ["main"]
 
 def main() -> None:
     """Entry point of the ``oga`` command and of ``python -m oga``."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a path may hold bytes that no encoding has
     try:
         from oga.cli.app import app
+    except KeyboardInterrupt:
+        sys.exit(130)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "oga":
             raise

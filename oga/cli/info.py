@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 
-from rich.console import Console
-from rich.table import Table
-
 import oga
 from oga.cli.models import open_engine
 from oga.engine import Engine
@@ -19,10 +16,8 @@ def info(model: str, overlay: str | None, json_output: bool) -> None:
     if json_output:
         print(json.dumps(facts, ensure_ascii=False))
         return
-    table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in facts.items():
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
-    Console().print(table, soft_wrap=True)
+        print(f"{name.replace('_', ' '):24}{f'{value:,}' if isinstance(value, int) else value}")
 
 
 def _facts(engine: Engine) -> dict[str, str | int]:

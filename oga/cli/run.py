@@ -36,16 +36,23 @@ class Style:
 
 def read_prompts(given: Sequence[str], file: Path | None) -> list[str]:
     """The prompts of the command line, of a file, and of standard input."""
-    prompts = [sys.stdin.read() if prompt == STDIN else prompt for prompt in given]
+    prompts = [_standard_input() if prompt == STDIN else prompt for prompt in given]
     if file is not None:
         prompts += _prompts_of_file(file)
     if not given and file is None:
         if sys.stdin.isatty():
             raise typer.BadParameter('give a prompt, for example: oga run MODEL "Hello!"', param_hint="PROMPT")
-        prompts.append(sys.stdin.read())
+        prompts.append(_standard_input())
     if not prompts:
         raise InvalidArgumentError(f"{file} holds no prompt; it needs one per line.")
     return prompts
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise InvalidArgumentError(f"Standard input is not text in {error.encoding} ({error.reason}).") from None
 
 
 def _prompts_of_file(file: Path) -> list[str]:

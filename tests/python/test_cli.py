@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import pty
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -358,6 +361,44 @@ def test_a_reader_that_goes_away_is_no_traceback(tiny_folder: Path) -> None:
 def test_the_command_runs_as_a_module_in_a_process_of_its_own(engine: oga.Engine, tiny_folder: Path) -> None:
     done = oga_command("run", tiny_folder, "the end", "-n", 5, "-q")
     assert (done.returncode, done.stdout, done.stderr) == (0, answer(engine, "the end", 5) + "\n", "")
+
+
+def test_a_folder_of_bytes_that_are_no_text_is_printed(tiny_folder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"m\xff")
+    folder.symlink_to(tiny_folder)
+    done = oga_command("info", folder, env={"PYTHONIOENCODING": "ascii:strict"})
+    assert done.returncode == 0
+    assert "m\\udcff" in done.stdout
+    assert json.loads(oga_command("info", folder, "--json").stdout)["model"] == str(folder)
+
+
+def test_standard_input_that_is_no_text_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "input").write_bytes(b"\xff\xfe")
+    with (tmp_path / "input").open() as file:
+        for strictness in ("strict", "surrogateescape"):
+            file.seek(0)
+            done = oga_command("run", tiny_folder, stdin=file, env={"PYTHONIOENCODING": f"utf-8:{strictness}"})
+            assert done.returncode == 1
+            assert re.fullmatch(r"oga: error: .*(not text|not valid Unicode).*\n", done.stderr)
+
+
+def test_answers_grow_in_panels_on_a_terminal(tiny_folder: Path) -> None:
+    main, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 80))
+    environment = {**os.environ, "OGA_LIBRARY": str(library_path()), "PYTHONPATH": ":".join(sys.path), "TERM": "xterm"}
+    command = [sys.executable, "-m", "oga", "run", tiny_folder, "one", "two", "-n", "5"]
+    process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env=environment)
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal ends with the process
+        while piece := os.read(main, 65536):
+            shown += piece
+    os.close(main)
+    assert process.wait(timeout=60) == 0
+    text = shown.decode()
+    assert re.search(r"╭─.* one ", text)
+    assert re.search(r"╭─.* two ", text)
+    assert re.fullmatch(TOTALS, text.splitlines()[-1])
 
 
 def test_version_and_help(invoke: Invoke) -> None:
