@@ -75,5 +75,6 @@ def build_release_tests() -> None:
 def build_sanitized_tests() -> None:
     """Builds the library and its C++ and C tests with AddressSanitizer and UndefinedBehaviorSanitizer."""
     flags = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DOGA_SANITIZE=address,undefined"]
-    flags += [f"-DCMAKE_{language}_FLAGS_RELWITHDEBINFO=-O1 -g1" for language in ("C", "CXX")]
+    # With sanitizers -Og compiles in half the time of -O1 and runs hardly slower.
+    flags += [f"-DCMAKE_{language}_FLAGS_RELWITHDEBINFO=-Og -g1" for language in ("C", "CXX")]
     build_native_tests(SANITIZED, "C++ and C tests, address and UB sanitizers", flags)

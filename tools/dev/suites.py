@@ -105,15 +105,16 @@ def run_tests(summary: Summary, only: set[str]) -> None:
         run_ctest(summary, "c++-c-sanitized", SANITIZED)
         run_ctest(summary, "c++-c-release", RELEASE)
     if not only or "python" in only:
-        run_pytest(summary, "python", python_folders())
+        for folder in python_folders():
+            run_pytest(summary, folder, [f"tests/{folder}"])
     if not only or "packaging" in only:
         run_pytest(summary, "packaging", ["tests/packaging"])
 
 
 def python_folders() -> list[str]:
-    """Returns the folders of tests/ with Python tests, without the suites that run by themselves."""
+    """Returns the names of the folders of tests/ with Python tests, without the suites that run by themselves."""
     folders = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
-    return [f"tests/{folder}" for folder in sorted(folders - {"architecture", "packaging"})]
+    return sorted(folders - {"architecture", "packaging"})
 
 
 def run_architecture(summary: Summary) -> None:
