@@ -27,6 +27,9 @@
 namespace oga {
 
 class PagedCache;
+namespace testing {
+struct PagedCacheAccess;
+}
 
 enum class CommitStatus { kCommitted, kInconsistent };
 
@@ -87,6 +90,7 @@ class PagedCache {
 
  private:
   friend class Reservation;
+  friend struct testing::PagedCacheAccess;
 
   struct Table {
     std::vector<BlockId> blocks;

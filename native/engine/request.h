@@ -37,6 +37,9 @@
 namespace oga {
 
 class Engine;
+namespace testing {
+struct RequestAccess;
+}
 
 enum class RequestState { kCreated, kQueued, kActive, kTurnComplete, kClosed };
 
@@ -115,6 +118,8 @@ class Request : public std::enable_shared_from_this<Request> {
   void Validate() const;
 
  private:
+  friend struct testing::RequestAccess;
+
   std::shared_ptr<Engine> LockEngine() const;  // throws when closed or the engine is gone
 
   std::weak_ptr<Engine> engine_;

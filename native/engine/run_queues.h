@@ -16,6 +16,10 @@
 
 namespace oga {
 
+namespace testing {
+struct RunQueuesAccess;
+}
+
 enum class QueuePlace { kNone, kWaiting, kRunning, kDormant };
 
 class RunQueues {
@@ -38,6 +42,8 @@ class RunQueues {
   void Validate() const;
 
  private:
+  friend struct testing::RunQueuesAccess;
+
   const SchedulerPolicy& policy_;
   std::vector<const CandidateView*> running_;
   std::vector<const CandidateView*> waiting_;

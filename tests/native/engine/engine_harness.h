@@ -35,9 +35,11 @@ class EngineHarness {
   // Never EOS on its own, so that turns end where their options say.
   static TokenId Next(std::span<const TokenId> history) { return HashedNext(history, kVocab - 2); }
 
-  explicit EngineHarness(EngineLimits limits = SmallLimits(), NextToken next = Next, FaultHook hook = {}) {
+  explicit EngineHarness(EngineLimits limits = SmallLimits(), NextToken next = Next, FaultHook hook = {},
+                         SearchDefaults search = {}) {
     EngineParts parts;
     parts.limits = limits;
+    parts.traits.search = search;
     parts.traits.vocab_size = kVocab;
     parts.traits.eos_token_ids = {kEos, kEos - 1};
     parts.fault_hook = std::move(hook);

@@ -1,0 +1,19 @@
+// Reaches into a PagedCache: to look at tables, and to break what its calls never break.
+#pragma once
+
+#include <vector>
+
+#include "cache/paged_cache.h"
+
+namespace oga::testing {
+
+struct PagedCacheAccess {
+  static const std::vector<BlockId>& Table(const PagedCache& cache, RequestSlot slot) {
+    return cache.tables_[slot].blocks;
+  }
+  static std::vector<BlockId>& Table(PagedCache& cache, RequestSlot slot) { return cache.tables_[slot].blocks; }
+  static uint32_t& FilledSlots(PagedCache& cache, RequestSlot slot) { return cache.tables_[slot].filled_slots; }
+  static BlockPool& Pool(PagedCache& cache) { return cache.pool_; }
+};
+
+}  // namespace oga::testing
