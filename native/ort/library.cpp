@@ -96,7 +96,8 @@ bool TryImplicit(const std::string& name, int extra_flags, const std::string& or
   void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | extra_flags);
   if (handle == nullptr) {
     const char* const reason = extra_flags == RTLD_NOLOAD ? nullptr : dlerror();
-    tried->push_back(Message(Printable(name), " (", origin, "): ", reason == nullptr ? "not loaded" : Printable(reason)));
+    tried->push_back(
+        Message(Printable(name), " (", origin, "): ", reason == nullptr ? "not loaded" : Printable(reason)));
     return false;
   }
   try {
@@ -152,8 +153,8 @@ bool Library::IsAtLeast(int major, int minor) const {
 
 Library OpenLibrary(const std::string& path, const std::string& origin) {
   if (IsMissingFile(path)) {
-    Throw(StatusCode::kNotFound, "the ONNX Runtime library ", Printable(path), " (", origin, ") does not exist. ", Wanted(),
-          kRemedy);
+    Throw(StatusCode::kNotFound, "the ONNX Runtime library ", Printable(path), " (", origin, ") does not exist. ",
+          Wanted(), kRemedy);
   }
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {

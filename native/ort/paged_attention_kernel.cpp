@@ -14,7 +14,6 @@ namespace oga::ort {
 namespace {
 
 constexpr int32_t kHeadSizeMultiple = 8;
-constexpr int64_t kMaxHeadSize = 1 << 16;  // far above any model; keeps products of sizes within 64 bits
 
 template <typename... Parts>
 [[noreturn]] void Refuse(const std::string& node, const Parts&... parts) {
@@ -125,13 +124,16 @@ int32_t Narrow(int64_t size, const char* what) {
   Throw(StatusCode::kInvalidArgument, what, " is ", size, "; liboga's CPU kernel counts in 32 bits");
 }
 
-// Known at load for every export with fixed head sizes; Compute checks again what is only known then.
-void CheckHeadSize(const NodeInfo& info, const std::string& node) {
+void CheckHeadSize(int64_t head_size, const std::string& node) {
+  if (head_size >= 1 && head_size <= kernels::kMaxHeadSize && head_size % kHeadSizeMultiple == 0) return;
+  Refuse(node, "the head size is ", head_size, "; liboga's CPU kernel supports multiples of ", kHeadSizeMultiple,
+         " up to ", kernels::kMaxHeadSize);
+}
+
+// Known at load for every export with fixed head sizes; an open one is checked at each execution.
+void CheckFixedHeadSize(const NodeInfo& info, const std::string& node) {
   const std::vector<Dimension> cache = info.Input(kKeyCache).dims;
-  if (cache.size() == 4 && cache[3].is_fixed() && cache[3].size % kHeadSizeMultiple != 0) {
-    Refuse(node, "the head size is ", cache[3].size, "; liboga's CPU kernel supports multiples of ",
-           kHeadSizeMultiple);
-  }
+  if (cache.size() == 4 && cache[3].is_fixed()) CheckHeadSize(cache[3].size, node);
 }
 
 }  // namespace
@@ -143,7 +145,7 @@ PagedAttentionKernel::PagedAttentionKernel(const abi::KernelInfo* kernel_info) {
   RefuseOtherInputs(info, node_);
   CheckTypes(info, node_);
   cache_type_ = ReadCacheType(info, node_);
-  CheckHeadSize(info, node_);
+  CheckFixedHeadSize(info, node_);
   num_heads_ = ReadHeads(info, node_, "num_heads");
   num_kv_heads_ = ReadHeads(info, node_, "kv_num_heads");
   if (num_heads_ % num_kv_heads_ != 0) {
@@ -176,10 +178,7 @@ kernels::PagedAttentionArgs PagedAttentionKernel::ReadArgs(const KernelContext& 
   const KernelTensor values = context.Input(kValueCache);
   RequireShape(keys, kKeyCache, {keys.dims[0], keys.dims[1], num_kv_heads_, keys.dims[3]});
   RequireShape(values, kValueCache, {keys.dims[0], keys.dims[1], num_kv_heads_, keys.dims[3]});
-  if (keys.dims[3] < 1 || keys.dims[3] > kMaxHeadSize || keys.dims[3] % kHeadSizeMultiple != 0) {
-    Refuse(node_, "the head size is ", keys.dims[3], "; liboga's CPU kernel supports multiples of ",
-           kHeadSizeMultiple, " up to ", kMaxHeadSize);
-  }
+  CheckHeadSize(keys.dims[3], node_);
   args.key_cache = keys.data;
   args.value_cache = values.data;
   args.shape.num_blocks = Narrow(keys.dims[0], "num_blocks");
@@ -264,10 +263,10 @@ void PagedAttentionKernel::Compute(abi::KernelContext* raw_context) const {
   const KernelContext context(raw_context);
   kernels::PagedAttentionArgs args = ReadArgs(context);
   RequireUpdateInPlace(context, args);
-  const std::string problem = kernels::ValidatePagedAttention(args);
-  if (!problem.empty()) Throw(StatusCode::kInvalidArgument, node_, ": ", problem);
   const int64_t dims[] = {args.shape.num_tokens, int64_t{num_heads_} * args.shape.head_size};
   args.output = static_cast<float*>(context.Output(0, dims));
+  const std::string problem = kernels::ValidatePagedAttention(args);
+  if (!problem.empty()) Throw(StatusCode::kInvalidArgument, node_, ": ", problem);
   const kernels::ParallelFor parallel_for = [&context](size_t count, const std::function<void(size_t)>& body) {
     context.ParallelFor(count, body);
   };

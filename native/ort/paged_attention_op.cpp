@@ -57,7 +57,8 @@ void PromisePackedOutput(const abi::ShapeInferContext* context, const abi::Shape
   constexpr const char* kDoing = "cannot infer PagedAttention's shapes";
   const TensorInfo packed = ReadShapeInfo(query);
   if (packed.dims.size() != 2) return;  // a wrong rank is the kernel's to refuse, with a better message
-  const int64_t dims[2] = {packed.dims[0].size, cache == nullptr ? -1 : PackedOutputWidth(packed, ReadShapeInfo(cache))};
+  const int64_t width = cache == nullptr ? -1 : PackedOutputWidth(packed, ReadShapeInfo(cache));
+  const int64_t dims[2] = {packed.dims[0].size, width};
   const char* symbols[2] = {packed.dims[0].symbol.c_str(), ""};
   const auto info = Make<abi::ShapeInfo>(Api().CreateTensorTypeAndShapeInfo, kDoing);
   Check(Api().SetTensorElementType(info.get(), packed.type), kDoing);
@@ -112,9 +113,6 @@ abi::CustomOp DeclareOp() noexcept {
   op.GetInputCharacteristic = [](const abi::CustomOp*, size_t input) noexcept {
     return IsRequired(input) ? abi::Characteristic::kRequired : abi::Characteristic::kOptional;
   };
-  op.GetOutputCharacteristic = [](const abi::CustomOp*, size_t output) noexcept {
-    return output == kOutput ? abi::Characteristic::kRequired : abi::Characteristic::kOptional;
-  };
   op.GetInputMemoryType = [](const abi::CustomOp*, size_t) noexcept { return abi::MemoryType::kDefault; };
   op.GetVariadicInputMinArity = [](const abi::CustomOp*) noexcept { return 1; };
   op.GetVariadicInputHomogeneity = [](const abi::CustomOp*) noexcept { return 1; };
@@ -128,9 +126,12 @@ abi::CustomOp DeclareOp() noexcept {
   return op;
 }
 
+// The runtime does not tell how many outputs a node has, and promising a shape for one that is absent reads behind the
+// end of its list. So the updated caches, which every paged decoder returns, are required.
 abi::CustomOp WithInference(abi::CustomOp op) noexcept {
   op.GetInputType = [](const abi::CustomOp*, size_t) noexcept { return ElementType::kUndefined; };
   op.GetOutputType = [](const abi::CustomOp*, size_t) noexcept { return ElementType::kUndefined; };
+  op.GetOutputCharacteristic = [](const abi::CustomOp*, size_t) noexcept { return abi::Characteristic::kRequired; };
   op.InferOutputShape = InferShapes;
   return op;
 }
@@ -139,6 +140,10 @@ abi::CustomOp WithoutInference(abi::CustomOp op) noexcept {
   op.GetInputType = [](const abi::CustomOp*, size_t input) noexcept { return TypeWithoutInference(input); };
   op.GetOutputType = [](const abi::CustomOp*, size_t output) noexcept {
     return output == kOutput ? ElementType::kFloat : ElementType::kUndefined;
+  };
+  // The runtime takes one open type for a required output at most.
+  op.GetOutputCharacteristic = [](const abi::CustomOp*, size_t output) noexcept {
+    return output == kOutput ? abi::Characteristic::kRequired : abi::Characteristic::kOptional;
   };
   return op;
 }

@@ -14,7 +14,7 @@ Owned<abi::SessionOptions> MakeOptions(const SessionOptions& options, const CpuO
   constexpr const char* kDoing = "cannot set up an onnxruntime session";
   const abi::Api& api = Api();
   auto made = Make<abi::SessionOptions>(api.CreateSessionOptions, kDoing);
-  const int threads = options.intra_op_threads > 0 ? options.intra_op_threads : DefaultThreadCount();
+  const int threads = ChooseThreadCount(options.intra_op_threads);
   Check(api.SetSessionGraphOptimizationLevel(made.get(), abi::OptimizationLevel::kAll), kDoing);
   // Patterns are remembered per input shape, and the packed shapes of a batch hardly ever repeat.
   Check(api.DisableMemPattern(made.get()), kDoing);
@@ -55,8 +55,8 @@ TensorInfo ReadTensor(const abi::Session* session, size_t index, GetTypeInfo get
 Session::Session(const std::string& model_path, const SessionOptions& options)
     : environment_(Environment::Get()), operators_(std::make_unique<const CpuOperators>()) {
   const auto session_options = MakeOptions(options, *operators_);
-  session_ = Make<abi::Session>(Api().CreateSession, Message("cannot load ", Printable(model_path)), environment_->handle(),
-                                model_path.c_str(), session_options.get());
+  session_ = Make<abi::Session>(Api().CreateSession, Message("cannot load ", Printable(model_path)),
+                                environment_->handle(), model_path.c_str(), session_options.get());
   keep_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
   shrink_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
   Check(Api().AddRunConfigEntry(shrink_arena_.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"),
@@ -81,8 +81,8 @@ void Session::ReadMetadata(const std::string& model_path) {
 }
 
 void Session::Run(const IoBinding& binding, ArenaAfterRun arena) const {
-  const abi::RunOptions* const options =
-      arena == ArenaAfterRun::kShrink ? shrink_arena_.get() : keep_arena_.get();
+  const bool shrink = arena == ArenaAfterRun::kShrink;
+  const abi::RunOptions* const options = shrink ? shrink_arena_.get() : keep_arena_.get();
   Check(Api().RunWithBinding(handle(), options, binding.handle()), "the model failed to run");
 }
 

@@ -18,7 +18,7 @@ class CpuOperators;
 class IoBinding;
 
 struct SessionOptions {
-  int intra_op_threads = 0;  // 0: DefaultThreadCount()
+  int intra_op_threads = 0;  // as ChooseThreadCount takes it
 };
 
 // What the arena does with its free memory at the end of a run.

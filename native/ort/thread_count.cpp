@@ -95,10 +95,11 @@ int ParseThreadCount(const std::string& text) {
   return static_cast<int>(*value);
 }
 
-int DefaultThreadCount() {
+int ChooseThreadCount(int configured) {
   if (const char* const text = std::getenv("OGA_NUM_THREADS"); text != nullptr && *text != '\0') {
     return ParseThreadCount(text);
   }
+  if (configured > 0) return configured;
   int threads = std::min(AffinityProcessors(), kMaxThreads);
   if (const auto quota = CgroupCpuQuota("/proc/self/cgroup", "/sys/fs/cgroup")) {
     // An idle fraction of a processor costs more than being throttled now and then.

@@ -6,9 +6,10 @@
 
 namespace oga::ort {
 
-// OGA_NUM_THREADS when set, else the processors of the affinity mask, bounded by the cgroup's CPU quota rounded up.
-// Throws Error{kInvalidArgument} for an OGA_NUM_THREADS that is not a number from 1 to 1024.
-int DefaultThreadCount();
+// OGA_NUM_THREADS when it is set, else `configured` when it is not 0, else the processors of the affinity mask, bounded
+// by the cgroup's CPU quota rounded up. Throws Error{kInvalidArgument} for an OGA_NUM_THREADS that is not a number from
+// 1 to 1024.
+int ChooseThreadCount(int configured);
 
 // Parses a value of OGA_NUM_THREADS.
 int ParseThreadCount(const std::string& text);

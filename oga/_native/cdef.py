@@ -69,6 +69,7 @@ OgaResult* OgaEngineRun(OgaEngine* engine, OgaEngineEventBuffer* buffer);
 OgaResult* OgaEngineHasPendingRequests(OgaEngine* engine, _Bool* out);
 OgaResult* OgaEngineGetCapabilities(const OgaEngine* engine, OgaEngineCapabilities** out);
 OgaResult* OgaEngineGetStatistics(const OgaEngine* engine, OgaEngineStatistics** out);
+OgaResult* OgaEngineSetTraceFile(OgaEngine* engine, const char* path);
 OgaResult* OgaEngineEventGetFlags(const OgaEngineEvent* event, OgaEngineEventFlags* out);
 OgaResult* OgaEngineEventGetRequest(const OgaEngineEvent* event, const OgaRequest** out);
 OgaResult* OgaEngineEventGetTurnId(const OgaEngineEvent* event, uint64_t* out);
@@ -95,6 +96,7 @@ OgaResult* OgaRequestOptionsSetPriority(OgaRequestOptions* options, int32_t prio
 OgaResult* OgaRequestBeginTurn(OgaRequest* request, const OgaTurnOptions* turn_options, const int32_t* input_ids, uint64_t input_ids_count, uint64_t* out_turn_id);
 OgaResult* OgaRequestCancelTurn(OgaRequest* request, uint64_t turn_id, _Bool* out_cancelled);
 OgaResult* OgaRequestRewindToStartOfTurn(OgaRequest* request, uint64_t turn_id);
+OgaResult* OgaRequestFork(OgaRequest* request, OgaRequest** out);
 OgaResult* OgaRequestClose(OgaRequest* request);
 void OgaDestroyRequest(OgaRequest* request);
 const char* OgaResultGetError(const OgaResult* result);

@@ -101,15 +101,14 @@ def _finest_zero_points(scales: F32Array, minimums: F32Array, largest_code: int)
     The factor is 0 where no zero point is within reach, which only blocks of nearly equal weights have: they are
     rounded anew, symmetrically.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        exact = -minimums.astype(np.float64) / scales
+    out_of_reach = np.full(scales.shape, 1e9)
+    exact = np.divide(-minimums, scales, out=out_of_reach, where=scales != 0, dtype=np.float64)
     factors, offsets = np.zeros(scales.shape, np.uint8), np.zeros(scales.shape, np.uint8)
     zero_points = np.full(scales.shape, SYMMETRIC_ZERO_POINT, np.uint8)
     smallest_error = np.full(scales.shape, np.inf)
     for factor in range(1, 255 // largest_code + 1):
-        with np.errstate(invalid="ignore"):
-            zero = np.rint(exact * factor)
-            error = np.abs(exact * factor - zero) / factor
+        zero = np.rint(exact * factor)
+        error = np.abs(exact * factor - zero) / factor
         offset = np.maximum(-zero, 0)  # a block of positive weights has its zero below the codes
         fits = (zero + offset <= 255) & (largest_code * factor + offset <= 255) & (error < smallest_error)
         smallest_error[fits] = error[fits]

@@ -46,7 +46,7 @@ def graph(
     results = ["output", "key_cache_out", "value_cache_out"][:outputs]
     node = helper.make_node("PagedAttention", names, results, "/attn", domain="com.microsoft", **settings)
     inputs = [helper.make_tensor_value_info(name, dtype, shape) for name, (dtype, shape) in shapes.items()]
-    kinds = [(activations, ["tokens", "width"]), (cache, shapes["key_cache"][1]), (cache, shapes["key_cache"][1])]
+    kinds = [(activations, ["tokens", "width"]), shapes["key_cache"], shapes["value_cache"]]
     infos = [helper.make_tensor_value_info(name, *kind) for name, kind in zip(results, kinds, strict=False)]
     body = helper.make_graph([node], "one_node", inputs, infos)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
@@ -54,7 +54,7 @@ def graph(
 
 
 def cases() -> dict[str, onnx.ModelProto]:
-    """Returns the graphs by name; ``accepted`` is the one that loads."""
+    """Returns the graphs by name; ``accepted`` and ``accepted_float16_cache`` load."""
     f32, f16, i32 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT32
     norm: dict[str, tuple[int, list[int | str]]] = {"q_norm": (f32, [8]), "k_norm": (f32, [8])}
     scales: dict[str, tuple[int, list[int | str]]] = {"k_scale": (f32, [1]), "v_scale": (f32, [1])}
@@ -62,6 +62,7 @@ def cases() -> dict[str, onnx.ModelProto]:
     return {
         "accepted": graph(given=rotary | {"metadata": (i32, [3])}, do_rotary=1),
         "accepted_float16_cache": graph(cache=f16),
+        "no_cache_outputs": graph(outputs=1),
         "softcap": graph(softcap=50.0),
         "head_sink": graph(given={"head_sink": (f32, [HEADS])}),
         "q_norm": graph(given=norm),
@@ -70,7 +71,7 @@ def cases() -> dict[str, onnx.ModelProto]:
         "int8_cache": graph(cache=TensorProto.INT8),
         "bfloat16_cache": graph(cache=TensorProto.BFLOAT16),
         "float16_activations": graph(activations=f16, cache=f16),
-        "mixed_caches": graph(given={"value_cache": (f16, ["blocks", 4, KV_HEADS, 8])}, cache=f32, outputs=1),
+        "mixed_caches": graph(given={"value_cache": (f16, ["blocks", 4, KV_HEADS, 8])}),
         "int64_lengths": graph(lengths=TensorProto.INT64),
         "not_causal": graph(is_causal=0),
         "rotary_offset": graph(rotary_offset=8),
@@ -85,6 +86,7 @@ def cases() -> dict[str, onnx.ModelProto]:
         "no_heads": graph(num_heads=0),
         "missing_heads": graph(kv_num_heads=None),
         "odd_head_size": graph(head_size=12),
+        "large_head_size": graph(head_size=1024),
     }
 
 

@@ -91,15 +91,16 @@ def paged_attention(
         for token in range(cumulative[row], cumulative[row + 1]):
             slot = table[positions[token] // block_size], positions[token] % block_size
             key_cache[slot], value_cache[slot] = keys[token], values[token]
+        own = np.arange(past[row] + lengths[row])
+        slots = table[own // block_size], own % block_size
+        row_keys, row_values = (cache[slots].astype(np.float64).repeat(group, 1) for cache in (key_cache, value_cache))
         for token in range(cumulative[row], cumulative[row + 1]):
             begin = max(0, positions[token] + 1 - window) if window > 0 else 0
-            seen = np.arange(begin, positions[token] + 1)
-            slots = table[seen // block_size], seen % block_size
-            for head in range(num_heads):
-                scores = key_cache[slots][:, head // group].astype(np.float64) @ queries[token, head] * factor
-                weights = np.exp(scores - scores.max())
-                weights /= weights.sum()
-                output[token, head] = weights @ value_cache[slots][:, head // group].astype(np.float64)
+            seen = slice(begin, positions[token] + 1)
+            scores = np.einsum("khd,hd->hk", row_keys[seen], queries[token]) * factor
+            weights = np.exp(scores - scores.max(-1, keepdims=True))
+            weights /= weights.sum(-1, keepdims=True)
+            output[token] = np.einsum("hk,khd->hd", weights, row_values[seen])
     return output.reshape(len(queries), -1), key_cache, value_cache
 
 
@@ -113,7 +114,7 @@ class PagedAttention(OpRun):
         given = [value if name else None for name, value in zip(self.onnx_node.input, inputs, strict=True)]
         given += [None] * (17 - len(given))
         if any(value is not None for value in given[10:16]) or attributes.get("softcap"):
-            raise NotImplementedError("slot mapping, sinks, norms, cache scales and softcap")
+            raise ValueError("the oracle has no slot mapping, sinks, norms, cache scales or softcap")
         rotary = attributes.get("do_rotary")
         output, key_cache, value_cache = paged_attention(
             *given[:8],

@@ -47,19 +47,19 @@ def reference_logits(model: Any, tokens: Sequence[int]) -> np.ndarray[Any, np.dt
 
 
 def reference_greedy(model: Any, prompt: Sequence[int], max_new_tokens: int, eos: Sequence[int] = ()) -> list[int]:
-    """Greedy continuation of a prompt, without the end token, ties to the lowest id."""
-    output: list[int] = []
-    fed, cache = list(prompt), None
+    """Greedy continuation of a prompt, without the end token."""
+    fed = torch.tensor([list(prompt)])
     with torch.no_grad():
-        while len(output) < max_new_tokens:
-            step = model(torch.tensor([fed]), past_key_values=cache, use_cache=True)
-            cache = step.past_key_values
-            token = int(np.argmax(step.logits[0, -1].numpy()))
-            if token in eos:
-                break
-            output.append(token)
-            fed = [token]
-    return output
+        output = model.generate(
+            fed,
+            attention_mask=torch.ones_like(fed),
+            max_new_tokens=max_new_tokens,
+            do_sample=False,
+            eos_token_id=list(eos) or None,
+            pad_token_id=0,
+        )
+    answer: list[int] = output[0, len(prompt) :].tolist()
+    return [token for token in answer if token not in eos]
 
 
 def _from_gguf(path: Path) -> LlamaForCausalLM:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import gguf
 import numpy as np
 import numpy.typing as npt
 from gguf import GGMLQuantizationType as Kind
-from tiny_llama import CHAT_TEMPLATE, SPECIAL_TOKENS, tiny_config, tiny_tokenizer, tiny_weights
+from tiny_llama import CHAT_TEMPLATE, MERGES, SPECIAL_TOKENS, tiny_config, tiny_tokenizer, tiny_weights
 
 _FLOAT_KINDS = {Kind.F32: np.dtype(np.float32), Kind.F16: np.dtype(np.float16)}
 # Byte positions of the float16 scale and minimum of a block, for formats that gguf cannot quantise to.
@@ -57,6 +58,8 @@ def write_tiny_gguf(
     seed: int = 0,
     metadata: Mapping[str, Any] | None = None,
     without: tuple[str, ...] = (),
+    extra: Mapping[str, npt.NDArray[np.float32]] | None = None,
+    raw: Mapping[str, Kind] = MappingProxyType({}),
     **changes: Any,
 ) -> Path:
     """Writes a file that ``oga convert`` loads.
@@ -66,7 +69,9 @@ def write_tiny_gguf(
         kinds: block formats by the end of a GGUF name without ".weight"; "" is all others, float32 when absent.
         seed: of the weights.
         metadata: string, int, float, bool or list values that override or add keys.
-        without: keys to leave out.
+        without: keys, and tensors by GGUF name, to leave out.
+        extra: float32 tensors to add, by GGUF name.
+        raw: formats of tensors, by GGUF name, that are filled with zero bytes.
         changes: fields of the config, see ``tiny_config``.
 
     Returns:
@@ -80,6 +85,13 @@ def write_tiny_gguf(
     random = np.random.default_rng(seed)
     for name, values in tiny_weights(config, seed).items():
         short = gguf_name(name)
+        if short in without:
+            continue
+        if short in raw:
+            weights, size = gguf.GGML_QUANT_SIZES[raw[short]]
+            blocks = np.zeros((len(values), values.shape[1] // weights * size), np.uint8)
+            writer.add_tensor(short, blocks, raw_dtype=raw[short])
+            continue
         matches = [end for end in kinds or {} if short.removesuffix(".weight").endswith(end)]
         kind = (kinds or {})[max(matches, key=len)] if matches and values.ndim == 2 else Kind.F32
         if kind in _FLOAT_KINDS:
@@ -88,6 +100,8 @@ def write_tiny_gguf(
             writer.add_tensor(short, random_blocks(kind, *values.shape, random), raw_dtype=kind)
         else:
             writer.add_tensor(short, gguf.quantize(values, kind), raw_dtype=kind)
+    for name, values in (extra or {}).items():
+        writer.add_tensor(name, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -100,7 +114,7 @@ def _metadata(config: dict[str, Any]) -> dict[str, Any]:
     known = tokenizer.get_vocab_size()
     tokens = [tokenizer.id_to_token(token) for token in range(known)]
     tokens += [f"<unused{token}>" for token in range(known, config["vocab_size"])]
-    merges = [" ".join(pair) for pair in tokenizer_merges(tokenizer)]
+    merges = [" ".join(pair) for pair in MERGES]
     head_size = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     return {
         "llama.context_length": config["max_position_embeddings"],
@@ -124,14 +138,6 @@ def _metadata(config: dict[str, Any]) -> dict[str, Any]:
         "tokenizer.ggml.add_bos_token": False,
         "tokenizer.chat_template": CHAT_TEMPLATE,
     }
-
-
-def tokenizer_merges(tokenizer: Any) -> list[tuple[str, str]]:
-    """The merges of a BPE tokenizer, best first."""
-    import json
-
-    merges = json.loads(tokenizer.to_str())["model"]["merges"]
-    return [tuple(merge) if isinstance(merge, list) else tuple(merge.split(" ")) for merge in merges]
 
 
 def _add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:

@@ -16,7 +16,7 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
-_MERGES = [("t", "h"), ("th", "e"), ("Ġ", "the"), ("i", "n"), ("e", "r"), ("a", "n"), ("Ġ", "a"), ("o", "n")]
+MERGES = [("t", "h"), ("th", "e"), ("Ġ", "the"), ("i", "n"), ("e", "r"), ("a", "n"), ("Ġ", "a"), ("o", "n")]
 
 
 def tiny_config(**changes: Any) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def tiny_weights(config: dict[str, Any], seed: int = 0) -> dict[str, npt.NDArray
 def tiny_tokenizer(vocab_size: int) -> Tokenizer:
     """A byte-level BPE tokenizer: special tokens, 256 bytes, a few merges. Knows at most ``vocab_size`` ids."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    texts = [*SPECIAL_TOKENS, *letters, *("".join(merge) for merge in _MERGES)]
+    texts = [*SPECIAL_TOKENS, *letters, *("".join(merge) for merge in MERGES)]
     if len(texts) > vocab_size:
         raise ValueError(f"a vocabulary of {vocab_size} cannot hold the {len(texts)} tokens of the tiny tokenizer")
-    tokenizer = Tokenizer(models.BPE({text: token for token, text in enumerate(texts)}, _MERGES))
+    tokenizer = Tokenizer(models.BPE({text: token for token, text in enumerate(texts)}, MERGES))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(text, normalized=False, special=True) for text in SPECIAL_TOKENS])

@@ -30,7 +30,7 @@ inline std::string DataPath(const std::string& relative) {
 }
 
 // Base of every test that uses the runtime: the library under test finds it as a host's would, by OGA_ORT_LIBRARY.
-class WithRuntime : public testing::Test {
+class WithRuntime : public ::testing::Test {
  protected:
   void SetUp() override { setenv("OGA_ORT_LIBRARY", RuntimePath().c_str(), 1); }
 };

@@ -62,6 +62,7 @@ def run_pytest(summary: Summary, name: str, folders: list[str]) -> None:
     result = RESULTS / f"{name}.xml"
     result.unlink(missing_ok=True)
     env = {"PYTHONSAFEPATH": "1", "OGA_VALIDATE": "1", "OGA_TEST_WHEEL": str(wheel_path()) if wheels_exist() else ""}
+    env |= {"OGA_TEST_PROGRAMS": str(RELEASE / "tests")}
     start = time.monotonic()
     (LOGS / f"{name}.log").unlink(missing_ok=True)
     status = run_logged(name, [VENV / "bin" / "pytest", "-q", f"--junitxml={result}", *folders], env | tool_env())

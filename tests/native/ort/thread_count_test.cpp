@@ -82,10 +82,12 @@ TEST(ParseThreadCount, TakesWholeNumbersInRangeOnly) {
   }
 }
 
-TEST(DefaultThreadCount, FollowsTheVariableAndOtherwiseTheAffinityMask) {
+TEST(ChooseThreadCount, FollowsTheVariableThenTheConfigThenTheAffinityMask) {
   ASSERT_EQ(setenv("OGA_NUM_THREADS", "7", 1), 0);
-  EXPECT_EQ(DefaultThreadCount(), 7);
+  EXPECT_EQ(ChooseThreadCount(0), 7);
+  EXPECT_EQ(ChooseThreadCount(3), 7);
   ASSERT_EQ(unsetenv("OGA_NUM_THREADS"), 0);
+  EXPECT_EQ(ChooseThreadCount(3), 3);
 
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
@@ -95,10 +97,10 @@ TEST(DefaultThreadCount, FollowsTheVariableAndOtherwiseTheAffinityMask) {
     if (CPU_ISSET(processor, &before)) CPU_SET(processor, &one);
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-  EXPECT_EQ(DefaultThreadCount(), 1);
+  EXPECT_EQ(ChooseThreadCount(0), 1);
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
-  EXPECT_GE(DefaultThreadCount(), 1);
-  EXPECT_LE(DefaultThreadCount(), CPU_COUNT(&before));
+  EXPECT_GE(ChooseThreadCount(0), 1);
+  EXPECT_LE(ChooseThreadCount(0), CPU_COUNT(&before));
 }
 
 }  // namespace

@@ -1,0 +1,175 @@
+#include "kernels/paged_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "kernels/paged_attention_variant.h"
+
+namespace oga::kernels {
+
+namespace {
+
+constexpr float kLog2E = 1.44269504f;
+constexpr int32_t kWriteTokens = 8;        // new tokens of one work item of the write phase
+constexpr int64_t kBusyTiles = 64;         // with so many tiles, threads find work without splitting rows
+constexpr int32_t kPartialFloats = 32768;  // scratch of the calling thread for split rows
+constexpr int32_t kLeastSlots = 8;         // fewer partials at a time are not worth a wave
+
+const PagedAttentionVariant& VariantOf(CpuIsa isa) {
+#if defined(__x86_64__)
+  OGA_CHECK(isa <= BestCpuIsa());
+  if (isa == CpuIsa::kAvx512) return kPagedAttentionAvx512;
+  if (isa == CpuIsa::kAvx2) return kPagedAttentionAvx2;
+#endif
+  OGA_CHECK(isa == CpuIsa::kPortable);
+  return kPagedAttentionPortable;
+}
+
+PagedAttentionCall MakeCall(const PagedAttentionArgs& args) {
+  const PagedAttentionShape& shape = args.shape;
+  PagedAttentionCall call;
+  call.args = args;
+  call.group_size = shape.num_heads / shape.num_kv_heads;
+  call.padded_head_size = (shape.head_size + 15) / 16 * 16;
+  call.tile_queries = std::min(kMaxTileQueries, kTileFloats / shape.head_size);
+  const float scale = args.params.scale;
+  call.score_scale = (scale == 0.0f ? 1.0f / std::sqrt(static_cast<float>(shape.head_size)) : scale) * kLog2E;
+  return call;
+}
+
+// Which rows are split among threads, and how the work of both kinds of rows is counted off.
+class WorkPlan {
+ public:
+  explicit WorkPlan(const PagedAttentionCall& call) : call_(call) {
+    const int32_t query_floats = kPartialHeaderFloats + call.padded_head_size;
+    most_split_queries_ = std::min(call.tile_queries, kPartialFloats / (kLeastSlots + 1) / query_floats);
+    int64_t tiles = 0;
+    for (int32_t row = 0; row < num_rows(); ++row) tiles += Tiles(row) * num_kv_heads();
+    may_split_ = tiles < kBusyTiles;
+    for (int32_t row = 0; row < num_rows(); ++row) {
+      if (IsSplit(row)) {
+        split_items_ += static_cast<int64_t>(Splits(row)) * num_kv_heads();
+        slot_floats_ = std::max(slot_floats_, Queries(row) * query_floats);
+      } else {
+        tile_items_ += Tiles(row) * num_kv_heads();
+      }
+    }
+  }
+
+  size_t tile_items() const { return static_cast<size_t>(tile_items_); }
+  size_t split_items() const { return static_cast<size_t>(split_items_); }
+  int32_t slot_floats() const { return slot_floats_; }
+
+  // Tiles with the most keys come first, so that no thread is left with a long one at the end.
+  QueryTile TileAt(size_t index) const {
+    int64_t item = static_cast<int64_t>(index);
+    int32_t row = 0;
+    for (;; ++row) {
+      const int64_t items = IsSplit(row) ? 0 : Tiles(row) * num_kv_heads();
+      if (item < items) break;
+      item -= items;
+    }
+    const int64_t tile = Tiles(row) - 1 - item / num_kv_heads();
+    const int64_t first = tile * call_.tile_queries;
+    const int64_t count = std::min<int64_t>(call_.tile_queries, Queries(row) - first);
+    return {row, static_cast<int32_t>(item % num_kv_heads()), static_cast<int32_t>(first), static_cast<int32_t>(count)};
+  }
+
+  struct SplitItem {
+    QueryTile tile;
+    int32_t split;
+    bool starts_row;
+    bool ends_row;
+  };
+
+  // The splits of one row and kv head follow one another in position order.
+  SplitItem SplitAt(size_t index) const {
+    int64_t item = static_cast<int64_t>(index);
+    int32_t row = 0;
+    for (;; ++row) {
+      const int64_t items = IsSplit(row) ? static_cast<int64_t>(Splits(row)) * num_kv_heads() : 0;
+      if (item < items) break;
+      item -= items;
+    }
+    const int32_t splits = Splits(row);
+    const int32_t nth = static_cast<int32_t>(item % splits);
+    const QueryTile tile = {row, static_cast<int32_t>(item / splits), 0, static_cast<int32_t>(Queries(row))};
+    return {tile, VisibleRange(call_.args, row).first / kKvSplit + nth, nth == 0, nth == splits - 1};
+  }
+
+ private:
+  int32_t num_rows() const { return call_.args.shape.num_rows; }
+  int64_t num_kv_heads() const { return call_.args.shape.num_kv_heads; }
+  int64_t Queries(int32_t row) const { return static_cast<int64_t>(NewTokens(call_.args, row)) * call_.group_size; }
+  int64_t Tiles(int32_t row) const { return (Queries(row) + call_.tile_queries - 1) / call_.tile_queries; }
+  int32_t Splits(int32_t row) const {
+    const PositionRange range = VisibleRange(call_.args, row);
+    return range.last / kKvSplit - range.first / kKvSplit + 1;
+  }
+  bool IsSplit(int32_t row) const {
+    return may_split_ && Queries(row) > 0 && Queries(row) <= most_split_queries_ && Splits(row) > 1;
+  }
+
+  const PagedAttentionCall& call_;
+  int64_t most_split_queries_;
+  bool may_split_;
+  int64_t tile_items_ = 0;
+  int64_t split_items_ = 0;
+  int64_t slot_floats_ = 0;
+};
+
+// Hands out items without an allocation: a capture of one reference fits into the function object itself.
+template <typename Body>
+void ForEach(const ParallelFor& parallel_for, size_t count, const Body& body) {
+  if (count == 0) return;
+  if (count == 1) return body(0);
+  parallel_for(count, [&body](size_t i) { body(i); });
+}
+
+// Splits are computed a wave at a time, as many as there are slots for, and merged in order between the waves.
+void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionCall& call, const WorkPlan& plan,
+                     const ParallelFor& parallel_for) {
+  alignas(64) float memory[kPartialFloats];
+  float* const running = memory;
+  float* const slots = memory + plan.slot_floats();
+  const size_t wave_items = static_cast<size_t>(kPartialFloats / plan.slot_floats() - 1);
+  for (size_t start = 0; start < plan.split_items(); start += wave_items) {
+    const size_t count = std::min(wave_items, plan.split_items() - start);
+    ForEach(parallel_for, count, [&](size_t i) {
+      const WorkPlan::SplitItem item = plan.SplitAt(start + i);
+      variant.attend_split(call, item.tile, item.split, slots + i * plan.slot_floats());
+    });
+    for (size_t i = 0; i < count; ++i) {
+      const WorkPlan::SplitItem item = plan.SplitAt(start + i);
+      if (item.starts_row) std::fill_n(running, plan.slot_floats(), 0.0f);
+      variant.merge(call, item.tile, slots + i * plan.slot_floats(), running);
+      if (item.ends_row) variant.finish(call, item.tile, running);
+    }
+  }
+}
+
+}  // namespace
+
+void PagedAttention(CpuIsa isa, const PagedAttentionArgs& args, const ParallelFor& parallel_for) {
+  const PagedAttentionVariant& variant = VariantOf(isa);
+  const int32_t num_tokens = args.shape.num_tokens;
+  if (num_tokens == 0) return;
+  const PagedAttentionCall call = MakeCall(args);
+
+  ForEach(parallel_for, static_cast<size_t>((num_tokens + kWriteTokens - 1) / kWriteTokens), [&](size_t i) {
+    const int32_t begin = static_cast<int32_t>(i) * kWriteTokens;
+    variant.write_tokens(call, begin, std::min(begin + kWriteTokens, num_tokens));
+  });
+
+  const WorkPlan plan(call);
+  ForEach(parallel_for, plan.tile_items(), [&](size_t i) { variant.attend(call, plan.TileAt(i)); });
+  if (plan.split_items() > 0) AttendSplitRows(variant, call, plan, parallel_for);
+}
+
+void PagedAttention(const PagedAttentionArgs& args, const ParallelFor& parallel_for) {
+  PagedAttention(SelectedCpuIsa(), args, parallel_for);
+}
+
+}  // namespace oga::kernels

@@ -1,0 +1,95 @@
+// Paged attention on the CPU: rotary embedding, cache write, and causal attention of packed ragged rows over a paged
+// key-value cache.
+//
+// The semantics are those of the com.microsoft::PagedAttention operator. Decode and prefill share one arithmetic: what a
+// query row computes depends only on its own query, its position and the cached keys and values before it, never on how
+// many tokens, rows or threads share the call. Keys are visited in absolute position order in splits of kKvSplit; each
+// split is reduced by itself, and the splits' results are merged in position order. A thread may therefore take a whole
+// row or a single split of it: the bits are the same. Every query reads the cache, its own key and value included, so
+// that chunking does not show with an fp16 cache either. The AVX2 and AVX-512 variants give the same bits; the portable
+// one rounds products and sums separately and agrees with them to a tolerance.
+//
+// No thread state, no allocation: work items are handed to `parallel_for`, and scratch of fixed size lies on the stack
+// of the thread that runs an item (about 256 KiB; the calling thread holds another 128 KiB, in which long rows that were
+// split among threads come together).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "kernels/cpu_isa.h"
+
+namespace oga::kernels {
+
+inline constexpr int32_t kKvSplit = 256;      // key positions
+inline constexpr int32_t kMaxHeadSize = 512;  // floats
+
+enum class CacheType { kFloat32, kFloat16 };
+
+struct PagedAttentionShape {
+  int32_t num_tokens = 0;
+  int32_t num_rows = 0;
+  int32_t num_heads = 0;
+  int32_t num_kv_heads = 0;
+  int32_t head_size = 0;  // a multiple of 8, at most kMaxHeadSize
+  int32_t num_blocks = 0;
+  int32_t block_size = 0;
+  int32_t table_columns = 0;
+};
+
+struct PagedAttentionParams {
+  float scale = 0.0f;   // 0 means 1 / sqrt(head_size)
+  int32_t window = -1;  // keys seen by a query including itself; -1 is no window
+  bool rotary = false;
+  bool rotary_interleaved = false;
+  int32_t rotary_dim = 0;        // head dimensions rotated, even; the rest pass through
+  int32_t rotary_positions = 0;  // rows of the cos and sin tables
+};
+
+struct PagedAttentionArgs {
+  PagedAttentionShape shape;
+  PagedAttentionParams params;
+  CacheType cache_type = CacheType::kFloat32;
+
+  // Packed activations: token t's query starts at query + t * query_stride, and so on. For packed QKV the three
+  // pointers lie in one buffer and share a stride.
+  const float* query = nullptr;
+  const float* key = nullptr;
+  const float* value = nullptr;
+  int64_t query_stride = 0;  // in floats
+  int64_t key_stride = 0;
+  int64_t value_stride = 0;
+
+  void* key_cache = nullptr;                    // [num_blocks, block_size, num_kv_heads, head_size]
+  void* value_cache = nullptr;                  // same
+  const int32_t* cumulative_lengths = nullptr;  // [num_rows + 1]
+  const int32_t* past_lengths = nullptr;        // [num_rows]
+  const int32_t* block_table = nullptr;         // [num_rows, table_columns]
+  const float* cos_cache = nullptr;             // [rotary_positions, rotary_dim / 2]
+  const float* sin_cache = nullptr;
+  float* output = nullptr;  // [num_tokens, num_heads * head_size]
+};
+
+// Calls body(i) once for every i in [0, count), in any order and on any threads, and returns when all are done.
+using ParallelFor = std::function<void(size_t count, const std::function<void(size_t)>& body)>;
+
+// Checks every table entry and length that the computation will follow. Returns an empty string, or a sentence that
+// names the first malformed value; then nothing may be read through the tables.
+//
+// A row touches the positions from its first query's oldest visible key (0 without a window) to its last new token.
+// Exactly the table columns of these positions must name a block; columns before the window and behind the last token
+// may hold anything. A row without new tokens touches nothing. No block may be written by two rows, or through two
+// columns of one row.
+std::string ValidatePagedAttention(const PagedAttentionArgs& args);
+
+// Writes the new keys and values into the cache, then computes the output. `args` has passed ValidatePagedAttention.
+// Blocks that the table does not map are never read, and neither are slots behind a row's last token. Throws what
+// SelectedCpuIsa throws, before anything is written.
+void PagedAttention(const PagedAttentionArgs& args, const ParallelFor& parallel_for);
+
+// The same by a named variant, which this machine must be able to run.
+void PagedAttention(CpuIsa isa, const PagedAttentionArgs& args, const ParallelFor& parallel_for);
+
+}  // namespace oga::kernels

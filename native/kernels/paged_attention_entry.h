@@ -1,0 +1,41 @@
+// Fills in a PagedAttentionVariant from the templates. Included last by each variant source.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/paged_attention_tile.h"
+#include "kernels/paged_attention_variant.h"
+#include "kernels/paged_attention_write.h"
+
+namespace oga::kernels {
+namespace {
+
+template <class S>
+struct VariantEntry {
+  static void Write(const PagedAttentionCall& call, int32_t begin, int32_t end) {
+    if (call.args.cache_type == CacheType::kFloat16) return WriteTokens<S, Float16>(call, begin, end);
+    return WriteTokens<S, float>(call, begin, end);
+  }
+  static void Attend(const PagedAttentionCall& call, const QueryTile& tile) {
+    if (call.args.cache_type == CacheType::kFloat16) return AttendTile<S, Float16>(call, tile);
+    return AttendTile<S, float>(call, tile);
+  }
+  static void AttendSplit(const PagedAttentionCall& call, const QueryTile& tile, int32_t split, float* partial) {
+    if (call.args.cache_type == CacheType::kFloat16) return AttendTileSplit<S, Float16>(call, tile, split, partial);
+    return AttendTileSplit<S, float>(call, tile, split, partial);
+  }
+  static void Merge(const PagedAttentionCall& call, const QueryTile& tile, const float* partial, float* running) {
+    const Partial into(call, tile, running);
+    const float* values = partial + kPartialHeaderFloats * tile.num_queries;
+    for (int32_t i = 0; i < tile.num_queries; ++i) {
+      MergeQuery<S>(call, partial[i], partial[tile.num_queries + i], values + i * call.padded_head_size, into, i);
+    }
+  }
+  static void Finish(const PagedAttentionCall& call, const QueryTile& tile, const float* running) {
+    WriteOutput<S>(call, tile, Partial(call, tile, const_cast<float*>(running)));
+  }
+  static constexpr PagedAttentionVariant kTable = {Write, Attend, AttendSplit, Merge, Finish};
+};
+
+}  // namespace
+}  // namespace oga::kernels

@@ -1,0 +1,319 @@
+// Second half of a paged attention call: causal attention of one tile of queries over the cache. Included by the variant
+// sources only; see simd_math.h for linkage.
+//
+// For each split of kKvSplit positions: keys are transposed sixteen at a time, so that a query's scores are one chain of
+// products per key in a lane of its own; the softmax runs over the visible lanes only; the values are weighted in
+// position order, one chain per output element. Positions a query does not see take no part in any of its chains, not
+// even times zero: a NaN that a later token wrote must not reach an earlier one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/paged_attention_variant.h"
+#include "kernels/paged_attention_write.h"
+#include "kernels/simd_math.h"
+
+namespace oga::kernels {
+namespace {
+
+// Positions relative to the split, or to a group of sixteen.
+struct Span {
+  int32_t begin;
+  int32_t end;
+};
+
+inline int32_t Lower(int32_t a, int32_t b) { return a < b ? a : b; }
+inline int32_t Higher(int32_t a, int32_t b) { return a > b ? a : b; }
+
+// Right operand of the scores: groups of sixteen transposed keys.
+template <class S>
+struct KeyGroups {
+  const float* data;
+  ptrdiff_t group_floats;
+  inline typename S::Vec Load(int k, int column) const { return S::Load(data + column * group_floats + 16 * k); }
+};
+
+// Right operands of the output: value rows in the cache, whole vectors and the half vector at the end.
+template <class S, class Element>
+struct ValueRows {
+  const Element* base;
+  const int64_t* offsets;
+  inline typename S::Vec Load(int k, int column) const { return S::Load(base + offsets[k] + 16 * column); }
+};
+template <class S, class Element>
+struct ValueTails {
+  const Element* base;
+  const int64_t* offsets;
+  inline typename S::Vec Load(int k, int column) const { return S::LoadLow(base + offsets[k] + 16 * column); }
+};
+
+// Views a partial, whose layout paged_attention_variant.h describes.
+struct Partial {
+  Partial(const PagedAttentionCall& call, const QueryTile& tile, float* memory)
+      : highest(memory),
+        weight(memory + tile.num_queries),
+        values(memory + kPartialHeaderFloats * tile.num_queries),
+        stride(call.padded_head_size) {}
+  float* highest;
+  float* weight;
+  float* values;
+  ptrdiff_t stride;
+};
+
+template <class S>
+inline void MergeQuery(const PagedAttentionCall& call, float highest, float weight, const float* values,
+                       const Partial& running, int32_t query) {
+  using Vec = typename S::Vec;
+  if (weight == 0.0f) return;
+  float* sums = running.values + query * running.stride;
+  if (running.weight[query] == 0.0f) {
+    running.highest[query] = highest;
+    running.weight[query] = weight;
+    for (int32_t i = 0; i < call.padded_head_size; i += 16) S::Store(sums + i, S::Load(values + i));
+    return;
+  }
+  // Whichever side has the lower maximum is scaled down; the other one's factor is 1.
+  const bool rises = !(highest <= running.highest[query]);
+  const float drop = rises ? running.highest[query] - highest : highest - running.highest[query];
+  const Vec factor = Exp2<S>(S::Broadcast(drop));
+  const Vec keep = rises ? factor : S::Broadcast(1.0f);
+  const Vec add = rises ? S::Broadcast(1.0f) : factor;
+  if (rises) running.highest[query] = highest;
+  running.weight[query] =
+      S::First(S::MulAdd(S::Broadcast(running.weight[query]), keep, S::Mul(S::Broadcast(weight), add)));
+  for (int32_t i = 0; i < call.padded_head_size; i += 16) {
+    S::Store(sums + i, S::MulAdd(S::Load(sums + i), keep, S::Mul(S::Load(values + i), add)));
+  }
+}
+
+template <class S>
+inline void WriteOutput(const PagedAttentionCall& call, const QueryTile& tile, const Partial& running) {
+  const PagedAttentionShape& shape = call.args.shape;
+  alignas(64) float row[kMaxHeadSize + 16];
+  for (int32_t i = 0; i < tile.num_queries; ++i) {
+    const int32_t query = tile.first_query + i;
+    const int32_t head = tile.kv_head * call.group_size + query % call.group_size;
+    const int64_t token = call.args.cumulative_lengths[tile.row] + query / call.group_size;
+    const float* sums = running.values + i * running.stride;
+    const auto inverse = S::Broadcast(1.0f / running.weight[i]);
+    for (int32_t d = 0; d < call.padded_head_size; d += 16) S::Store(row + d, S::Mul(S::Load(sums + d), inverse));
+    CopyRow<S>(row, shape.head_size, call.args.output + (token * shape.num_heads + head) * shape.head_size);
+  }
+}
+
+template <class S, class Element>
+class TileAttention {
+ public:
+  TileAttention(const PagedAttentionCall& call, const QueryTile& tile)
+      : call_(call),
+        tile_(tile),
+        head_size_(call.args.shape.head_size),
+        keys_(static_cast<const Element*>(call.args.key_cache) + tile.kv_head * head_size_),
+        values_(static_cast<const Element*>(call.args.value_cache) + tile.kv_head * head_size_) {
+    PrepareQueries();
+  }
+
+  // All splits in order, merged as they come.
+  void Run() {
+    float* memory = running_;
+    for (int32_t i = 0; i < tile_.num_queries * (kPartialHeaderFloats + call_.padded_head_size); ++i) memory[i] = 0.0f;
+    const Partial running(call_, tile_, memory);
+    const int32_t oldest = FirstVisible(call_.args.params, Position(0));
+    for (int32_t split = oldest / kKvSplit; split <= Position(tile_.num_queries - 1) / kKvSplit; ++split) {
+      PrepareSplit(split);
+      for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
+        rows = TileRows<S>(tile_.num_queries - first);
+        WeighValues(first, rows, weighted_);
+        for (int32_t i = first; i < first + rows; ++i) {
+          MergeQuery<S>(call_, highest_[i], weight_[i], weighted_ + (i - first) * call_.padded_head_size, running, i);
+        }
+      }
+    }
+    WriteOutput<S>(call_, tile_, running);
+  }
+
+  void RunSplit(int32_t split, float* memory) {
+    const Partial partial(call_, tile_, memory);
+    PrepareSplit(split);
+    for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
+      rows = TileRows<S>(tile_.num_queries - first);
+      WeighValues(first, rows, partial.values + first * partial.stride);
+    }
+    for (int32_t i = 0; i < tile_.num_queries; ++i) {
+      partial.highest[i] = highest_[i];
+      partial.weight[i] = weight_[i];
+    }
+  }
+
+ private:
+  static constexpr int32_t kChunkGroups = 4;  // groups of sixteen keys transposed together, fewer for long heads
+  static constexpr int32_t kKeyFloats = 16384;
+
+  int32_t Position(int32_t i) const {
+    return call_.args.past_lengths[tile_.row] + (tile_.first_query + i) / call_.group_size;
+  }
+
+  void PrepareQueries() {
+    const PagedAttentionArgs& args = call_.args;
+    for (int32_t i = 0; i < tile_.num_queries; ++i) {
+      const int32_t query = tile_.first_query + i;
+      const int32_t head = tile_.kv_head * call_.group_size + query % call_.group_size;
+      const int64_t token = args.cumulative_lengths[tile_.row] + query / call_.group_size;
+      float* row = queries_ + i * head_size_;
+      RotateHead<S>(call_, Position(i), args.query + token * args.query_stride + head * head_size_, row);
+      for (int32_t d = 0; d < head_size_; ++d) row[d] *= call_.score_scale;
+    }
+  }
+
+  // Scores, weights and their sums of one split.
+  void PrepareSplit(int32_t split) {
+    const int32_t start = split * kKvSplit;
+    for (int32_t i = 0; i < tile_.num_queries; ++i) {
+      const int32_t position = Position(i);
+      visible_[i].begin = Lower(Higher(FirstVisible(call_.args.params, position) - start, 0), kKvSplit);
+      visible_[i].end = Higher(Lower(position + 1 - start, kKvSplit), 0);
+    }
+    const Span span = {visible_[0].begin, visible_[tile_.num_queries - 1].end};
+    LocateKeys(start, span);
+    const int32_t chunk = Lower(kChunkGroups, kKeyFloats / (16 * head_size_));
+    const int32_t end_group = (span.end + 15) / 16;
+    for (int32_t group = span.begin / 16; group < end_group; group += chunk) {
+      ScoreChunk(group, Lower(group + chunk, end_group));
+    }
+    for (int32_t i = 0; i < tile_.num_queries; ++i) Softmax(i);
+  }
+
+  // Lanes of the first and last group that no query sees repeat the nearest key that one does: the table may hold
+  // nothing for their positions.
+  void LocateKeys(int32_t start, Span span) {
+    const PagedAttentionShape& shape = call_.args.shape;
+    const int64_t slot_floats = static_cast<int64_t>(shape.num_kv_heads) * head_size_;
+    for (int32_t i = span.begin; i < span.end;) {
+      const int32_t in_block = (start + i) % shape.block_size;
+      const int32_t count = Lower(shape.block_size - in_block, span.end - i);
+      const int64_t offset = CacheOffset(call_.args, tile_.row, start + i);
+      for (int32_t j = 0; j < count; ++j) offsets_[i + j] = offset + j * slot_floats;
+      i += count;
+    }
+    for (int32_t i = span.begin / 16 * 16; i < span.begin; ++i) offsets_[i] = offsets_[span.begin];
+    for (int32_t i = span.end; i < (span.end + 15) / 16 * 16; ++i) offsets_[i] = offsets_[span.end - 1];
+    located_ = span;
+  }
+
+  void ScoreChunk(int32_t group, int32_t end_group) {
+    const ptrdiff_t group_floats = 16 * head_size_;
+    for (int32_t g = group; g < end_group; ++g) {
+      PrefetchAhead(g);
+      float* transposed = transposed_ + (g - group) * group_floats;
+      for (int32_t d = 0; d < head_size_; d += 8) S::Transpose(keys_ + d, offsets_ + 16 * g, transposed + 16 * d);
+    }
+    const KeyGroups<S> right = {transposed_ - group * group_floats, group_floats};
+    for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
+      rows = TileRows<S>(tile_.num_queries - first);
+      if (visible_[first + rows - 1].end <= 16 * group || visible_[first].begin >= 16 * end_group) continue;
+      const RowBlock block = {queries_ + first * head_size_, head_size_, scores_ + first * kKvSplit, kKvSplit};
+      Multiply<S, false>(rows, block, right, 0, head_size_, group, end_group);
+    }
+  }
+
+  // The pages of the keys after next and of this group's values, while this group's keys are at work.
+  void PrefetchAhead(int32_t group) const {
+    const int32_t end = Lower(16 * (group + 1), located_.end);
+    for (int32_t i = 16 * group; i < end; ++i) PrefetchRow(values_ + offsets_[i]);
+    const int32_t ahead = 16 * (group + kChunkGroups);
+    for (int32_t i = ahead; i < Lower(ahead + 16, located_.end); ++i) PrefetchRow(keys_ + offsets_[i]);
+  }
+
+  void PrefetchRow(const Element* row) const {
+    const char* bytes = reinterpret_cast<const char*>(row);
+    const int32_t row_bytes = head_size_ * static_cast<int32_t>(sizeof(Element));
+    for (int32_t i = 0; i < row_bytes; i += 64) __builtin_prefetch(bytes + i);
+    asm volatile("");  // GCC takes a function that only prefetches for one without effect, and drops its calls
+  }
+
+  void Softmax(int32_t query) {
+    using Vec = typename S::Vec;
+    const Span span = visible_[query];
+    highest_[query] = 0.0f;
+    weight_[query] = 0.0f;
+    if (span.begin >= span.end) return;
+    float* scores = scores_ + query * kKvSplit;
+    const Vec nothing = S::Broadcast(-__builtin_inff());
+    const Vec zero = S::Broadcast(0.0f);
+    Vec highest = nothing;
+    for (int32_t start = span.begin / 16 * 16; start < span.end; start += 16) {
+      highest = S::Max(highest, S::KeepLanes(S::Load(scores + start), span.begin - start, span.end - start, nothing));
+    }
+    highest_[query] = S::ReduceMax(highest);
+    const Vec top = S::Broadcast(highest_[query]);
+    Vec sum = zero;
+    for (int32_t start = span.begin / 16 * 16; start < span.end; start += 16) {
+      const Vec weights = Exp2<S>(S::Sub(S::Load(scores + start), top));
+      const Vec kept = S::KeepLanes(weights, span.begin - start, span.end - start, zero);
+      S::Store(scores + start, kept);
+      sum = S::Add(sum, kept);
+    }
+    weight_[query] = S::ReduceAdd(sum);
+  }
+
+  // Queries of one register tile see nearly the same positions: what all see goes through the tile, and the few
+  // positions before and behind that through each query's own pass.
+  void WeighValues(int32_t first, int32_t rows, float* result) {
+    for (int32_t i = 0; i < rows * call_.padded_head_size; ++i) result[i] = 0.0f;
+    const Span common = {visible_[first + rows - 1].begin, visible_[first].end};
+    if (common.begin >= common.end) {
+      for (int32_t i = 0; i < rows; ++i)
+        AddValues(first + i, 1, visible_[first + i], result + i * call_.padded_head_size);
+      return;
+    }
+    for (int32_t i = 0; i < rows; ++i) {
+      AddValues(first + i, 1, {visible_[first + i].begin, common.begin}, result + i * call_.padded_head_size);
+    }
+    AddValues(first, rows, common, result);
+    for (int32_t i = 0; i < rows; ++i) {
+      AddValues(first + i, 1, {common.end, visible_[first + i].end}, result + i * call_.padded_head_size);
+    }
+  }
+
+  void AddValues(int32_t first, int32_t rows, Span span, float* result) {
+    if (span.begin >= span.end) return;
+    const RowBlock block = {scores_ + first * kKvSplit, kKvSplit, result, call_.padded_head_size};
+    const int32_t whole = head_size_ / 16;
+    const ValueRows<S, Element> right = {values_, offsets_};
+    Multiply<S, true>(rows, block, right, span.begin, span.end, 0, whole);
+    if (head_size_ % 16 != 0) {
+      const ValueTails<S, Element> tails = {values_, offsets_};
+      Multiply<S, true>(rows, block, tails, span.begin, span.end, whole, whole + 1);
+    }
+  }
+
+  const PagedAttentionCall& call_;
+  const QueryTile tile_;
+  const int32_t head_size_;
+  const Element* const keys_;
+  const Element* const values_;
+  Span located_{};
+  int64_t offsets_[kKvSplit];
+  Span visible_[kMaxTileQueries];
+  float highest_[kMaxTileQueries];
+  float weight_[kMaxTileQueries];
+  alignas(64) float queries_[kTileFloats];
+  alignas(64) float running_[kTileFloats + kMaxTileQueries * (kPartialHeaderFloats + 16)];
+  alignas(64) float weighted_[S::kMaxRows * (kMaxHeadSize + 16)];
+  alignas(64) float scores_[kMaxTileQueries * kKvSplit];
+  alignas(64) float transposed_[kKeyFloats];
+};
+
+template <class S, class Element>
+void AttendTile(const PagedAttentionCall& call, const QueryTile& tile) {
+  TileAttention<S, Element>(call, tile).Run();
+}
+
+template <class S, class Element>
+void AttendTileSplit(const PagedAttentionCall& call, const QueryTile& tile, int32_t split, float* partial) {
+  TileAttention<S, Element>(call, tile).RunSplit(split, partial);
+}
+
+}  // namespace
+}  // namespace oga::kernels

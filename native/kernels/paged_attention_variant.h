@@ -1,0 +1,79 @@
+// The seam inside paged attention: paged_attention.cpp divides a call into pieces of work, a variant computes a piece.
+// There is one variant per instruction set, each compiled in its own source file from the same templates.
+//
+// Plain data and function pointers only: nothing inline from the standard library may be compiled for a wide
+// instruction set, since the linker could pick that copy for code that runs everywhere.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/paged_attention.h"
+
+namespace oga::kernels {
+
+// One call with what all its pieces need to know.
+struct PagedAttentionCall {
+  PagedAttentionArgs args;
+  int32_t group_size;        // query heads that share one kv head
+  int32_t padded_head_size;  // head_size rounded up to whole vectors
+  int32_t tile_queries;      // the most queries of one tile
+  float score_scale;         // scale * log2(e): scores are powers of two
+};
+
+// Queries of one row and one kv head. A row's queries are numbered token by token, and within a token by head:
+// query q is the head q % group_size of the row's new token q / group_size.
+struct QueryTile {
+  int32_t row;
+  int32_t kv_head;
+  int32_t first_query;
+  int32_t num_queries;
+};
+
+// A softmax-weighted sum that is not finished, in one piece of memory: per query the highest score, the sum of the
+// weights, and then padded_head_size weighted values each. No keys seen yet is a sum of 0.
+inline constexpr int32_t kPartialHeaderFloats = 2;
+
+struct PagedAttentionVariant {
+  // Rotates the keys of tokens [begin, end) and stores them and the values in the cache.
+  void (*write_tokens)(const PagedAttentionCall& call, int32_t begin, int32_t end);
+  // Computes the output of a tile.
+  void (*attend)(const PagedAttentionCall& call, const QueryTile& tile);
+  // The partial of one split of kKvSplit positions.
+  void (*attend_split)(const PagedAttentionCall& call, const QueryTile& tile, int32_t split, float* partial);
+  // Merges the partial of the next split into `running`, which starts as zeros.
+  void (*merge)(const PagedAttentionCall& call, const QueryTile& tile, const float* partial, float* running);
+  // Writes the output of a tile whose splits have all been merged.
+  void (*finish)(const PagedAttentionCall& call, const QueryTile& tile, const float* running);
+};
+
+// A tile's scratch is bounded by this many floats for its queries and as many for its results.
+inline constexpr int32_t kTileFloats = 8192;
+inline constexpr int32_t kMaxTileQueries = 64;
+
+extern const PagedAttentionVariant kPagedAttentionPortable;
+#if defined(__x86_64__)
+extern const PagedAttentionVariant kPagedAttentionAvx2;
+extern const PagedAttentionVariant kPagedAttentionAvx512;
+#endif
+
+// The positions that a row's new tokens see: [first, last]. Only for a row with new tokens.
+struct PositionRange {
+  int32_t first;
+  int32_t last;
+};
+
+static inline int32_t FirstVisible(const PagedAttentionParams& params, int32_t position) {
+  if (params.window < 0 || position < params.window) return 0;
+  return position - params.window + 1;
+}
+
+static inline int32_t NewTokens(const PagedAttentionArgs& args, int32_t row) {
+  return args.cumulative_lengths[row + 1] - args.cumulative_lengths[row];
+}
+
+static inline PositionRange VisibleRange(const PagedAttentionArgs& args, int32_t row) {
+  const int32_t past = args.past_lengths[row];
+  return {FirstVisible(args.params, past), past + NewTokens(args, row) - 1};
+}
+
+}  // namespace oga::kernels

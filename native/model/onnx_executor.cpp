@@ -1,0 +1,152 @@
+#include "model/onnx_executor.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace oga {
+
+namespace {
+
+// A prompt chunk above this many tokens leaves activations in the runtime's arena that decoding never needs again.
+constexpr size_t kLargeStepTokens = 256;
+
+KvShape ShapeOf(const DecoderManifest& manifest, const EngineLimits& limits) {
+  const auto require = [](int64_t fixed, uint32_t found, const char* what, const char* key) {
+    if (fixed < 0 || fixed == found) return;
+    Throw(StatusCode::kInvalidArgument, "the graph fixes its caches to a ", what, " of ", fixed, ", but the engine ",
+          "has ", found, "; set engine.dynamic_batching.", key, " to ", fixed);
+  };
+  require(manifest.fixed_block_size, limits.block_size_slots, "block size", "block_size");
+  require(manifest.fixed_num_blocks, limits.num_blocks, "number of blocks", "num_blocks");
+  return {.num_layers = static_cast<uint32_t>(manifest.layers.size()),
+          .num_blocks = limits.num_blocks,
+          .block_size_slots = limits.block_size_slots,
+          .num_kv_heads = manifest.num_kv_heads,
+          .head_size = manifest.head_size,
+          .type = manifest.cache_type};
+}
+
+ExecutionStatus StatusOf(const Error& error) {
+  const bool out_of_memory =
+      error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kOutOfMemory;
+  return out_of_memory ? ExecutionStatus::kCapacityExceeded : ExecutionStatus::kFatal;
+}
+
+// The result for the exception being handled; call it inside a catch block only.
+ExecutionResult ResultOfCurrentException() noexcept {
+  ExecutionResult result;
+  result.status = ExecutionStatus::kFatal;
+  try {
+    throw;
+  } catch (const Error& error) {
+    result.status = StatusOf(error);
+    try {
+      result.message = error.message();
+    } catch (...) {
+      // Without memory for the sentence the status still says it.
+    }
+  } catch (const std::bad_alloc&) {
+    result.status = ExecutionStatus::kCapacityExceeded;
+  } catch (...) {
+  }
+  return result;
+}
+
+// A graph with one row of logits per row of the batch cannot give those of another token.
+void RequireLastTokens(const ExecutionBatch& batch) {
+  size_t row = 0;
+  for (const int64_t index : batch.logits_indices) {
+    while (batch.cumulative_lengths[row + 1] <= index) ++row;
+    const int32_t last = batch.cumulative_lengths[row + 1] - 1;
+    if (index == last) continue;
+    Throw(StatusCode::kInvalidArgument, "logits of token ", index, " are wanted, but the graph gives those of the ",
+          "last token of each row only, here of token ", last);
+  }
+}
+
+}  // namespace
+
+OnnxExecutor::OnnxExecutor(std::shared_ptr<const ort::Session> session, const DecoderManifest& manifest,
+                           const EngineLimits& limits)
+    : session_(std::move(session)),
+      manifest_(manifest),
+      storage_(ShapeOf(manifest, limits)),
+      binding_(*session_),
+      inputs_(manifest_, binding_, session_->environment()),
+      logits_(binding_, session_->environment(), BindingSide::kOutput, manifest_.names.logits,
+              ort::ElementType::kFloat) {
+  BindCaches();
+}
+
+void OnnxExecutor::BindCaches() {
+  const KvShape& shape = storage_.shape();
+  const std::array<int64_t, 4> dims = {shape.num_blocks, shape.block_size_slots, shape.num_kv_heads, shape.head_size};
+  const ort::ElementType type =
+      shape.type == kernels::CacheType::kFloat32 ? ort::ElementType::kFloat : ort::ElementType::kFloat16;
+  for (uint32_t layer = 0; layer < shape.num_layers; ++layer) {
+    const LayerTensors& names = manifest_.layers[layer];
+    const auto bind = [&](KvSide side, const std::string& past, const std::string& present) {
+      const ort::Tensor cache(session_->environment(), storage_.Tensor(layer, side), storage_.tensor_bytes(), dims,
+                              type);
+      binding_.BindInput(past, cache);
+      binding_.BindOutput(present, cache);
+    };
+    bind(KvSide::kKey, names.past_key, names.present_key);
+    bind(KvSide::kValue, names.past_value, names.present_value);
+  }
+}
+
+ExecutionResult OnnxExecutor::Execute(const ExecutionBatch& batch) {
+  try {
+    ExecutionResult result;
+    result.logits = Run(batch);
+    return result;
+  } catch (...) {
+    return ResultOfCurrentException();
+  }
+}
+
+std::span<const float> OnnxExecutor::Run(const ExecutionBatch& batch) {
+  CheckBatch(batch);
+  if (manifest_.logits_rows == LogitsRows::kPerRow) RequireLastTokens(batch);
+  for (const BlockCopy& copy : batch.block_copies) storage_.CopyBlock(copy.source, copy.target);
+
+  // A step that samples nothing still computes one row: graphs are not made for tensors without elements.
+  static constexpr int64_t kFirstToken[] = {0};
+  const bool samples = !batch.logits_indices.empty();
+  const std::span<const int64_t> indices = samples ? batch.logits_indices : std::span<const int64_t>(kFirstToken);
+  inputs_.Pack(batch, indices);
+  size_t rows = indices.size();
+  if (manifest_.logits_rows == LogitsRows::kPerToken) rows = batch.token_ids.size();
+  if (manifest_.logits_rows == LogitsRows::kPerRow) rows = batch.rows();
+  auto* const logits = static_cast<float*>(logits_.Shape({static_cast<int64_t>(rows), manifest_.vocab_size}));
+  RunSession(batch);
+  return SelectRows(batch, logits);
+}
+
+// Shrinking takes effect at the end of a run, and the chunks of a long prompt follow each other: so the first small
+// step after large ones gives their memory back.
+void OnnxExecutor::RunSession(const ExecutionBatch& batch) {
+  const bool large = batch.token_ids.size() > kLargeStepTokens;
+  const bool shrink = arena_is_large_ && !large;
+  session_->Run(binding_, shrink ? ort::ArenaAfterRun::kShrink : ort::ArenaAfterRun::kKeep);
+  arena_is_large_ = large;
+}
+
+// Moves the wanted rows to the front, in order; they are ascending, so no row is overwritten before it was read.
+std::span<const float> OnnxExecutor::SelectRows(const ExecutionBatch& batch, float* logits) const {
+  const size_t width = static_cast<size_t>(manifest_.vocab_size);
+  const size_t wanted = batch.logits_indices.size();
+  size_t row = 0;
+  for (size_t i = 0; i < wanted && manifest_.logits_rows != LogitsRows::kPerIndex; ++i) {
+    const int64_t token = batch.logits_indices[i];
+    while (batch.cumulative_lengths[row + 1] <= token) ++row;
+    const size_t source = manifest_.logits_rows == LogitsRows::kPerRow ? row : static_cast<size_t>(token);
+    if (source != i) std::copy_n(logits + source * width, width, logits + i * width);
+  }
+  return {logits, wanted * width};
+}
+
+}  // namespace oga

@@ -1,0 +1,54 @@
+// Walks the fields of a protobuf file without loading it: only what a graph's weights refer to is looked at, and the
+// weights themselves, which may be gigabytes, are stepped over.
+//
+// Owned by one check; the file stays open as long as the reader.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace oga {
+
+class ProtobufReader {
+ public:
+  // Opens `path`. Throws Error: kNotFound, kIoError.
+  explicit ProtobufReader(const std::string& path);
+  ~ProtobufReader();
+
+  ProtobufReader(const ProtobufReader&) = delete;
+  ProtobufReader& operator=(const ProtobufReader&) = delete;
+
+  struct Field {
+    uint32_t number = 0;
+    bool has_content = false;  // length-delimited
+    uint64_t begin = 0;        // its bytes in the file
+    uint64_t end = 0;
+  };
+
+  // The next field of the message that ends at `end`, or nothing at its end. Throws Error{kModelError} where the bytes
+  // stop making sense.
+  std::optional<Field> Next(uint64_t end);
+
+  // Continues reading at `offset`; Next steps over contents by itself.
+  void Seek(uint64_t offset) { offset_ = offset; }
+
+  std::string Text(const Field& field);
+
+  uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  uint8_t Byte(uint64_t end);
+  uint64_t Varint(uint64_t end);
+  [[noreturn]] void ThrowBroken(const char* why) const;
+
+  std::string path_;
+  int file_ = -1;
+  uint64_t size_bytes_ = 0;
+  uint64_t offset_ = 0;
+  std::vector<uint8_t> window_;  // the bytes of the file from window_begin_ on
+  uint64_t window_begin_ = 0;
+};
+
+}  // namespace oga

@@ -1,0 +1,150 @@
+"""oga runs language models exported to ONNX, many conversations at once, in this process.
+
+    import oga
+
+    with oga.Model("folder") as model, oga.Engine(model) as engine:
+        for text in engine.stream("Once upon a time", max_new_tokens=64):
+            print(text, end="", flush=True)
+
+Names are loaded when they are first used, so importing oga costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oga.capabilities import EngineCapabilities
+    from oga.chat import ChatTemplate
+    from oga.config import Config
+    from oga.engine import Engine
+    from oga.errors import (
+        ArgumentTypeError,
+        EngineUnhealthyError,
+        FileAccessError,
+        InternalError,
+        InvalidArgumentError,
+        InvalidStateError,
+        MissingFileError,
+        ModelError,
+        NotFoundError,
+        OgaError,
+        OutOfMemoryError,
+        ResourceExhaustedError,
+        UnsupportedError,
+    )
+    from oga.event import EngineErrorCode, EngineEvent, EngineEventFlags, ErrorCode, FinishReason
+    from oga.event_buffer import EngineEventBuffer, EventColumns
+    from oga.log import set_log_bool, set_log_callback, set_log_options
+    from oga.model import Model
+    from oga.request import Request, RequestOptions
+    from oga.result import StatusCode
+    from oga.runtime import get_api_version, get_include, get_ort_version, set_ort_library, shutdown
+    from oga.sequences import Sequences
+    from oga.statistics import EngineStatistics
+    from oga.stream import Stream
+    from oga.string_array import StringArray
+    from oga.text import Tokenizer, TokenizerStream
+    from oga.turn_options import TurnOptions
+    from oga.usage import TurnUsage
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArgumentTypeError",
+    "ChatTemplate",
+    "Config",
+    "Engine",
+    "EngineCapabilities",
+    "EngineErrorCode",
+    "EngineEvent",
+    "EngineEventBuffer",
+    "EngineEventFlags",
+    "EngineStatistics",
+    "EngineUnhealthyError",
+    "ErrorCode",
+    "EventColumns",
+    "FileAccessError",
+    "FinishReason",
+    "InternalError",
+    "InvalidArgumentError",
+    "InvalidStateError",
+    "MissingFileError",
+    "Model",
+    "ModelError",
+    "NotFoundError",
+    "OgaError",
+    "OutOfMemoryError",
+    "Request",
+    "RequestOptions",
+    "ResourceExhaustedError",
+    "Sequences",
+    "StatusCode",
+    "Stream",
+    "StringArray",
+    "Tokenizer",
+    "TokenizerStream",
+    "TurnOptions",
+    "TurnUsage",
+    "UnsupportedError",
+    "__version__",
+    "get_api_version",
+    "get_include",
+    "get_ort_version",
+    "set_log_bool",
+    "set_log_callback",
+    "set_log_options",
+    "set_ort_library",
+    "shutdown",
+]
+
+_HOMES = {
+    "capabilities": ("EngineCapabilities",),
+    "chat": ("ChatTemplate",),
+    "config": ("Config",),
+    "engine": ("Engine",),
+    "errors": (
+        "ArgumentTypeError",
+        "EngineUnhealthyError",
+        "FileAccessError",
+        "InternalError",
+        "InvalidArgumentError",
+        "InvalidStateError",
+        "MissingFileError",
+        "ModelError",
+        "NotFoundError",
+        "OgaError",
+        "OutOfMemoryError",
+        "ResourceExhaustedError",
+        "UnsupportedError",
+    ),
+    "event": ("EngineErrorCode", "EngineEvent", "EngineEventFlags", "ErrorCode", "FinishReason"),
+    "event_buffer": ("EngineEventBuffer", "EventColumns"),
+    "log": ("set_log_bool", "set_log_callback", "set_log_options"),
+    "model": ("Model",),
+    "request": ("Request", "RequestOptions"),
+    "result": ("StatusCode",),
+    "runtime": ("get_api_version", "get_include", "get_ort_version", "set_ort_library", "shutdown"),
+    "sequences": ("Sequences",),
+    "statistics": ("EngineStatistics",),
+    "stream": ("Stream",),
+    "string_array": ("StringArray",),
+    "text": ("Tokenizer", "TokenizerStream"),
+    "turn_options": ("TurnOptions",),
+    "usage": ("TurnUsage",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'oga' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"oga.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,1 @@
+"""The boundary to liboga: loading it, its result objects, its handles. Nothing here is public."""

@@ -1,0 +1,44 @@
+"""From C results and out-parameters to Python values and exceptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oga._native.loader import ffi, lib
+from oga.errors import error_type
+
+__all__ = ["check", "create", "take_string"]
+
+
+def check(result: Any, *, about_files: bool = False) -> None:
+    """Raises the exception for a failed ``OgaResult*`` and frees it; does nothing for NULL."""
+    if not result:
+        return
+    try:
+        kind = error_type(lib.OgaResultGetCode(result), about_files=about_files)
+        message = text(lib.OgaResultGetError(result))
+    finally:
+        lib.OgaDestroyResult(result)
+    raise kind(message)
+
+
+def create(handle_type: str, function: Any, *arguments: Any, about_files: bool = False) -> Any:
+    """Calls ``function(*arguments, out)`` and returns the handle that it wrote, owned by the caller."""
+    out = ffi.new(f"{handle_type} **")
+    check(function(*arguments, out), about_files=about_files)
+    return out[0]
+
+
+def text(string: Any) -> str:
+    """Decodes a borrowed C string. Bytes that are not UTF-8 (from a path, say) become backslash escapes."""
+    return "" if string == ffi.NULL else str(ffi.string(string).decode("utf-8", "backslashreplace"))
+
+
+def take_string(function: Any, *arguments: Any) -> str:
+    """Calls ``function(*arguments, out)`` and returns the owned string that it wrote."""
+    out = ffi.new("const char **")
+    check(function(*arguments, out), about_files=True)
+    try:
+        return text(out[0])
+    finally:
+        lib.OgaDestroyString(out[0])

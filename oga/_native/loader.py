@@ -1,0 +1,107 @@
+"""Finds and opens liboga on first use, and tells it where the installed ONNX Runtime is.
+
+``lib`` has one attribute per function of the C API. The interpreter lock is free while one of them runs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import threading
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from oga.errors import MissingFileError, UnsupportedError
+
+__all__ = ["ffi", "lib", "library_path", "onnxruntime_library"]
+
+LIBRARY_VARIABLE = "OGA_LIBRARY"
+LIBRARY_NAME = "liboga.so"
+
+ffi: Any = import_module("oga._native._ffi").ffi
+
+_opening = threading.Lock()
+
+
+def library_path() -> Path:
+    """The liboga this process uses: ``OGA_LIBRARY`` when it is set, else the one inside the package."""
+    if named := os.environ.get(LIBRARY_VARIABLE):
+        return Path(named)
+    return Path(__file__).resolve().parent / "lib" / LIBRARY_NAME
+
+
+def onnxruntime_library() -> Path | None:
+    """The shared library inside the installed ``onnxruntime`` package, found without importing that package.
+
+    None when there is no such package or it carries no library.
+    """
+    spec = importlib.util.find_spec("onnxruntime")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        found = sorted(Path(folder, "capi").glob("libonnxruntime.so*"), key=_version_key)
+        if found:
+            return found[-1]
+    return None
+
+
+def _version_key(path: Path) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", path.name)]
+
+
+class _Library:
+    """Opens liboga when the first of its functions is looked up."""
+
+    def __init__(self) -> None:
+        self._opened: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._opened is None:
+            with _opening:
+                self._opened = self._opened or _open_library()
+        function = getattr(self._opened, name)
+        setattr(self, name, function)
+        return function
+
+
+def _open_library() -> Any:
+    path = library_path()
+    if not path.is_file():
+        raise MissingFileError(
+            f"{path} does not exist: oga cannot run without its native library. "
+            f"Reinstall the oga package, or let {LIBRARY_VARIABLE} name a {LIBRARY_NAME}."
+        )
+    try:
+        opened = ffi.dlopen(str(path))
+    except OSError as error:
+        raise UnsupportedError(
+            f"{path} cannot be loaded ({error}). Install a package built for this machine, or let "
+            f"{LIBRARY_VARIABLE} name another {LIBRARY_NAME}."
+        ) from None
+    _check_version(opened, path)
+    _name_onnxruntime(opened)
+    return opened
+
+
+def _check_version(opened: Any, path: Path) -> None:
+    wanted = opened.OGA_API_VERSION
+    try:
+        found = opened.OgaGetApiVersion()
+    except (AttributeError, ffi.error):
+        raise UnsupportedError(f"{path} is not a liboga: it has no function OgaGetApiVersion.") from None
+    if found >> 16 != wanted >> 16 or found < wanted:
+        raise UnsupportedError(
+            f"{path} has API version {found >> 16}.{found & 0xFFFF}; this Python package needs "
+            f"{wanted >> 16}.{wanted & 0xFFFF} or a later {wanted >> 16}.x. Install matching versions of both."
+        )
+
+
+def _name_onnxruntime(opened: Any) -> None:
+    path = onnxruntime_library()
+    if path is None:
+        return
+    # Refused only when a host program has already set a runtime to work; that one then stays.
+    opened.OgaDestroyResult(opened.OgaSetOrtLibrary(os.fsencode(path)))
+
+
+lib = _Library()

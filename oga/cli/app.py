@@ -1,0 +1,166 @@
+"""The commands and their options; each hands over to a module of its own name."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+import oga
+from oga.cli.failures import reported
+
+app = typer.Typer(
+    name="oga",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Runs language models exported to ONNX, many conversations at once.",
+    epilog="Exit codes: 0 done, 1 something failed, 2 the command line is wrong, 130 interrupted.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Precision(enum.StrEnum):
+    """How the weights of a converted model are stored."""
+
+    FP32 = "fp32"
+    INT8 = "int8"
+
+    @property
+    def literal(self) -> Literal["fp32", "int8"]:
+        """The name that the exporter takes."""
+        return "fp32" if self is Precision.FP32 else "int8"
+
+
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or a name that `oga pull` knows.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+OverlayOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JSON", help='Settings merged over genai_config.json, e.g. \'{"engine": {"dynamic_batching": {...}}}\'.'
+    ),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"oga {oga.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+@app.command()
+@reported
+def run(
+    model: ModelArgument,
+    prompts: Annotated[
+        list[str] | None, typer.Argument(metavar="PROMPT", help="Answered together; - reads one from stdin.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", help="More prompts: one per line, or one JSON string per line in a .jsonl file."),
+    ] = None,
+    system: Annotated[str | None, typer.Option(help="A system message in front of every prompt.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without the chat template.")] = False,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="The most tokens of one answer.")] = 256,
+    sample: Annotated[
+        bool | None,
+        typer.Option("--sample/--greedy", help="Draw tokens at random, or take the most likely [the model's default]."),
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="Turns sampling on; higher is more varied.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Turns sampling on, among the k most likely tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Turns sampling on, among the most likely up to p.")] = None,
+    repetition_penalty: Annotated[float | None, typer.Option(help="Above 1, repetitions become less likely.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Makes sampling reproducible.")] = None,
+    overlay: OverlayOption = None,
+    json_output: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answers and nothing else.")] = False,
+) -> None:
+    """Answer one or more prompts, all at the same time.
+
+    Prompts come from the command line, from --file, or, when there is neither, from standard input as one prompt. On a
+    terminal every answer grows in a panel of its own; otherwise answers are printed in the order of the prompts.
+    """
+    from oga.cli import run as command
+
+    command.run(
+        model,
+        command.read_prompts(prompts or [], file),
+        command.Style(system=system, raw=raw, json=json_output, quiet=quiet),
+        {
+            "max_new_tokens": max_tokens,
+            "do_sample": sample,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+            "repetition_penalty": repetition_penalty,
+            "seed": seed,
+        },
+        overlay,
+    )
+
+
+@app.command()
+@reported
+def pull(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to fetch: smollm2.")],
+    precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.FP32,
+    cache_dir: Annotated[Path | None, typer.Option(help="Where models are kept.")] = None,
+    force: ForceOption = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Fetch a model once, convert it, and keep it for `oga run NAME`."""
+    from oga.cli import pull as command
+
+    command.pull(name, precision.literal, cache_dir, force, json_output)
+
+
+@app.command()
+@reported
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="A Hugging Face folder or a GGUF file.")],
+    destination: Annotated[Path, typer.Argument(metavar="DST", help="The model folder to write.")],
+    precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.FP32,
+    context_length: Annotated[
+        int | None, typer.Option(min=1, help="The longest sequence in tokens [what the model was trained for].")
+    ] = None,
+    force: ForceOption = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Make a model folder that oga runs."""
+    from oga.cli import convert as command
+
+    command.convert(source, destination, precision.literal, context_length, force, json_output)
+
+
+@app.command()
+@reported
+def info(model: ModelArgument, overlay: OverlayOption = None, json_output: JsonOption = False) -> None:
+    """Load a model and say what it is, what it can take and what it runs on."""
+    from oga.cli import info as command
+
+    command.info(model, overlay, json_output)
+
+
+@app.command()
+@reported
+def trace(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What Engine.set_trace_file wrote.")],
+    json_output: JsonOption = False,
+) -> None:
+    """Summarise and draw what an engine's steps did: who ran, who waited, where the time went."""
+    from oga.cli import trace as command
+
+    command.trace(file, json_output)

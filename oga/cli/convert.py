@@ -1,0 +1,46 @@
+"""``oga convert``: model folders from other formats."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Literal
+
+from oga.cli.progress import stages
+
+Precision = Literal["fp32", "int8"]
+# The models that are at hand are small, and 8-bit activations cost them noticeably more than they save.
+DEFAULT_PRECISION: Precision = "fp32"
+
+
+def convert(
+    source: Path, destination: Path, precision: Precision, context_length: int | None, force: bool, json_output: bool
+) -> None:
+    """Converts and says what came of it and how to run it."""
+    from oga import export
+
+    with stages() as progress:
+        report = export.convert(
+            source, destination, precision=precision, context_length=context_length, force=force, progress=progress
+        )
+    facts = {
+        "folder": str(report.folder),
+        "family": report.family,
+        "precision": report.precision,
+        "parameters": report.parameters,
+        "context_length": report.context_length,
+        "bytes": report.bytes,
+        "seconds": round(report.seconds, 3),
+        "notes": list(report.notes),
+    }
+    if json_output:
+        print(json.dumps(facts, ensure_ascii=False))
+        return
+    print(
+        f"{report.folder}: {report.family}, {report.parameters / 1e6:.1f} million parameters, {report.precision}, "
+        f"{report.context_length} tokens of context, {report.bytes / 1e6:.0f} MB in {report.seconds:.1f} s"
+    )
+    for note in report.notes:
+        print(f"Note: {note}")
+    print(f'Run it: oga run {shlex.quote(str(report.folder))} "Hello!"')

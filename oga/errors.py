@@ -1,0 +1,144 @@
+"""Exceptions of oga.
+
+Every error is an :class:`OgaError`, which is a ``RuntimeError`` with a ``code``. Where a Python programmer expects a
+built-in exception, the subclass is that too: ``except FileNotFoundError`` catches a missing model folder, ``except
+ValueError`` a temperature that is not a number.
+
+==================================  ==================================  ===========================
+class                               code                                also a
+==================================  ==================================  ===========================
+:class:`InvalidArgumentError`       ``INVALID_ARGUMENT``                ``ValueError``
+:class:`ArgumentTypeError`          ``INVALID_ARGUMENT``                ``ValueError``, ``TypeError``
+:class:`InvalidStateError`          ``INVALID_STATE``
+:class:`NotFoundError`              ``NOT_FOUND``                       ``LookupError``
+:class:`MissingFileError`           ``NOT_FOUND``                       ``FileNotFoundError``
+:class:`UnsupportedError`           ``UNSUPPORTED``                     ``NotImplementedError``
+:class:`ResourceExhaustedError`     ``RESOURCE_EXHAUSTED``              ``MemoryError``
+:class:`OutOfMemoryError`           ``OUT_OF_MEMORY``                   ``MemoryError``
+:class:`FileAccessError`            ``IO_ERROR``                        ``OSError``
+:class:`ModelError`                 ``MODEL_ERROR``
+:class:`EngineUnhealthyError`       ``ENGINE_UNHEALTHY``
+:class:`InternalError`              ``INTERNAL``
+==================================  ==================================  ===========================
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from oga.result import StatusCode
+
+__all__ = [
+    "ArgumentTypeError",
+    "EngineUnhealthyError",
+    "FileAccessError",
+    "InternalError",
+    "InvalidArgumentError",
+    "InvalidStateError",
+    "MissingFileError",
+    "ModelError",
+    "NotFoundError",
+    "OgaError",
+    "OutOfMemoryError",
+    "ResourceExhaustedError",
+    "UnsupportedError",
+]
+
+
+class OgaError(RuntimeError):
+    """A call of oga failed. ``str(error)`` says what was found, what was wanted and what to do next."""
+
+    code: ClassVar[StatusCode] = StatusCode.INTERNAL
+    """The kind of failure, for programs."""
+
+
+class InvalidArgumentError(OgaError, ValueError):
+    """A value is not acceptable; nothing changed."""
+
+    code = StatusCode.INVALID_ARGUMENT
+
+
+class ArgumentTypeError(InvalidArgumentError, TypeError):
+    """A value is of the wrong type, or an integer does not fit the parameter; nothing changed."""
+
+
+class InvalidStateError(OgaError):
+    """The call is not legal now or from this thread; nothing changed."""
+
+    code = StatusCode.INVALID_STATE
+
+
+class NotFoundError(OgaError, LookupError):
+    """Something named in the call is not there."""
+
+    code = StatusCode.NOT_FOUND
+
+
+class MissingFileError(NotFoundError, FileNotFoundError):
+    """A file or folder is not there."""
+
+
+class UnsupportedError(OgaError, NotImplementedError):
+    """This build, or the model, does not have what was asked for."""
+
+    code = StatusCode.UNSUPPORTED
+
+
+class ResourceExhaustedError(OgaError, MemoryError):
+    """A limit that was configured, or the memory found, does not suffice."""
+
+    code = StatusCode.RESOURCE_EXHAUSTED
+
+
+class OutOfMemoryError(OgaError, MemoryError):
+    """An allocation failed."""
+
+    code = StatusCode.OUT_OF_MEMORY
+
+
+class FileAccessError(OgaError, OSError):
+    """A file is there but could not be read or written."""
+
+    code = StatusCode.IO_ERROR
+
+
+class ModelError(OgaError):
+    """The model's files contradict one another or the model failed to run."""
+
+    code = StatusCode.MODEL_ERROR
+
+
+class EngineUnhealthyError(OgaError):
+    """The engine failed for good; closing it and creating another is the way on."""
+
+    code = StatusCode.ENGINE_UNHEALTHY
+
+
+class InternalError(OgaError):
+    """A broken promise inside oga; worth a bug report."""
+
+
+_BY_CODE: dict[int, type[OgaError]] = {
+    kind.code: kind
+    for kind in (
+        InvalidArgumentError,
+        InvalidStateError,
+        NotFoundError,
+        UnsupportedError,
+        ResourceExhaustedError,
+        OutOfMemoryError,
+        FileAccessError,
+        ModelError,
+        EngineUnhealthyError,
+        InternalError,
+    )
+}
+
+
+def error_type(code: int, *, about_files: bool = False) -> type[OgaError]:
+    """Returns the exception class of a status code; codes of a newer library give :class:`OgaError`.
+
+    ``about_files`` tells a missing file from any other thing that was not found.
+    """
+    kind = _BY_CODE.get(code, OgaError)
+    return MissingFileError if about_files and kind is NotFoundError else kind

@@ -1,0 +1,166 @@
+"""What a step tells the host about one request."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+from oga._native.check import check
+from oga._native.loader import ffi, lib
+from oga.usage import TurnUsage, copy_usage
+
+if TYPE_CHECKING:
+    from oga.event_buffer import EngineEventBuffer
+    from oga.request import Request
+
+__all__ = ["EngineErrorCode", "EngineEvent", "EngineEventFlags", "ErrorCode", "FinishReason"]
+
+
+class EngineEventFlags(enum.IntFlag):
+    """What an event carries; a set of bits, to be tested as ``event.flags & EngineEventFlags.TOKEN``."""
+
+    NONE = 0
+    TOKEN = 1
+    TURN_FINISHED = 2
+    CAPACITY_BLOCKED = 4
+    FAILED = 8
+    RETRYABLE = 16
+
+    def __str__(self) -> str:
+        return f"EngineEventFlags.{self.name or self.value}"
+
+
+class FinishReason(enum.IntEnum):
+    """Why a turn ended."""
+
+    NONE = 0
+    EOS = 1
+    STOP_STRING = 2
+    MAX_GENERATED_TOKENS = 3
+    MAX_SESSION_TOKENS = 4
+    CANCELLED = 5
+    FAILED = 6
+
+    def __str__(self) -> str:
+        return f"FinishReason.{self.name}"
+
+
+class EngineErrorCode(enum.IntEnum):
+    """What went wrong, on events with CAPACITY_BLOCKED, FAILED or RETRYABLE."""
+
+    NONE = 0
+    CAPACITY_DEFERRED = 1
+    EXECUTION_CAPACITY_EXCEEDED = 2
+    RETRYABLE_EXECUTION = 3
+    REQUEST_UNSERVICEABLE = 4
+    ENGINE_CONTRACT_FAILURE = 5
+    ENGINE_EXECUTION_FAILURE = 6
+
+    def __str__(self) -> str:
+        return f"EngineErrorCode.{self.name}"
+
+
+ErrorCode = EngineErrorCode
+"""The name of the C API."""
+
+# Plain integers: operators of enums are slow, and events are read for every token.
+TOKEN, TURN_FINISHED = int(EngineEventFlags.TOKEN), int(EngineEventFlags.TURN_FINISHED)
+
+
+class EngineEvent:
+    """A view of one event of a buffer, valid until the next accepted run on that buffer, or until the buffer is closed.
+
+    Afterwards every property raises :class:`oga.InvalidStateError`; what a property returned stays valid. Any thread,
+    between two runs. A view keeps its buffer alive.
+    """
+
+    __slots__ = ("__weakref__", "_bits", "_buffer", "_generation", "_native")
+    _buffer: EngineEventBuffer
+    _generation: int
+    _native: Any
+    _bits: int | None  # the flags, once read
+
+    def __init__(self) -> None:
+        raise TypeError("oga.EngineEvent: No constructor defined! Events come from an EngineEventBuffer.")
+
+    @classmethod
+    def _view(cls, buffer: EngineEventBuffer, generation: int, pointer: Any) -> EngineEvent:
+        self = cls.__new__(cls)
+        self._buffer = buffer
+        self._generation = generation
+        self._native = pointer
+        self._bits = None
+        return self
+
+    def _read(self, getter: Any, out: Any) -> Any:
+        buffer = self._buffer
+        with buffer._guard:
+            buffer._check_generation(self._generation)
+            check(getter(self._native, out))
+        return out[0]
+
+    def _has(self, flag: int) -> bool:
+        bits = self._bits
+        if bits is None or not self._buffer._is_current(self._generation):
+            bits = self._bits = self._read(lib.OgaEngineEventGetFlags, ffi.new("uint32_t *"))
+        return bits & flag != 0
+
+    @property
+    def request(self) -> Request | None:
+        """The request the event is about: the caller's own object. None for engine-level events.
+
+        When the program has dropped that object, a closed stand-in takes its place.
+        """
+        pointer = self._read(lib.OgaEngineEventGetRequest, ffi.new("const OgaRequest **"))
+        return None if pointer == ffi.NULL else self._buffer._request_of(pointer)
+
+    @property
+    def turn_id(self) -> int:
+        """The turn the event belongs to: 1, 2, 3 ... within its request; 0 for engine-level events."""
+        return int(self._read(lib.OgaEngineEventGetTurnId, ffi.new("uint64_t *")))
+
+    @property
+    def flags(self) -> EngineEventFlags:
+        """What the event carries."""
+        return EngineEventFlags(self._read(lib.OgaEngineEventGetFlags, ffi.new("uint32_t *")))
+
+    @property
+    def token(self) -> int | None:
+        """The generated token id; None without TOKEN."""
+        if not self._has(TOKEN):
+            return None
+        return int(self._read(lib.OgaEngineEventGetToken, ffi.new("int32_t *")))
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the turn ended; NONE without TURN_FINISHED."""
+        return FinishReason(self._read(lib.OgaEngineEventGetFinishReason, ffi.new("uint32_t *")))
+
+    @property
+    def matched_stop_string_index(self) -> int | None:
+        """The index of the stop string that matched; None unless the reason is STOP_STRING."""
+        index = int(self._read(lib.OgaEngineEventGetMatchedStopStringIndex, ffi.new("int32_t *")))
+        return None if index < 0 else index
+
+    @property
+    def error_code(self) -> EngineErrorCode:
+        """What went wrong; NONE on events that report no trouble."""
+        return EngineErrorCode(self._read(lib.OgaEngineEventGetErrorCode, ffi.new("uint32_t *")))
+
+    @property
+    def usage(self) -> TurnUsage:
+        """The turn's token counts; all zero without TURN_FINISHED."""
+        with self._buffer._guard:
+            return copy_usage(self._read(lib.OgaEngineEventGetUsage, ffi.new("const OgaTurnUsage **")))
+
+    def __repr__(self) -> str:
+        if not self._buffer._is_current(self._generation):
+            return "<oga.EngineEvent, stale>"
+        parts = [f"turn_id={self.turn_id}", f"flags={self.flags.name}"]
+        if self.token is not None:
+            parts.append(f"token={self.token}")
+        if self._has(TURN_FINISHED):
+            parts.append(f"finish_reason={self.finish_reason.name}")
+        if self.error_code:
+            parts.append(f"error_code={self.error_code.name}")
+        return f"<oga.EngineEvent {' '.join(parts)}>"

@@ -1,0 +1,277 @@
+"""Streams: the simplest way to generate, on top of requests, turns and events.
+
+All streams of an engine share one event buffer: a step that one of them asks for hands every other one its tokens too.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
+
+from oga._native.handle import address
+from oga.errors import (
+    ArgumentTypeError,
+    EngineUnhealthyError,
+    InvalidStateError,
+    ModelError,
+    OgaError,
+    ResourceExhaustedError,
+)
+from oga.event import EngineErrorCode, EngineEvent, EngineEventFlags, FinishReason
+from oga.turn_options import TurnOptions
+
+if TYPE_CHECKING:
+    from oga._native.tokens import Tokens
+    from oga.chat import Message
+    from oga.engine import Engine
+    from oga.event_buffer import EngineEventBuffer
+    from oga.request import Request, RequestOptions
+    from oga.usage import TurnUsage
+
+__all__ = ["Generation", "Stream"]
+
+Piece = TypeVar("Piece", str, int)
+
+# A run that made no progress may be tried again; this many in a row mean that nothing will change.
+MAX_FRUITLESS_RUNS = 1000
+
+
+class Generation(TypedDict, total=False):
+    """The generation keywords of :meth:`oga.Engine.stream`."""
+
+    max_new_tokens: int | None
+    min_new_tokens: int | None
+    do_sample: bool | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    repetition_penalty: float | None
+    seed: int | None
+
+
+class Stream(Generic[Piece]):
+    """The output of one prompt, piece by piece; made by :meth:`oga.Engine.stream`. Belongs to the engine's thread.
+
+    Reading it to the end, or ``close()``, ends its request. A stream that is dropped half-read abandons its request,
+    which the engine reclaims at its next call.
+    """
+
+    def __init__(
+        self, engine: Engine, group: StreamGroup, request: Request, decode: Callable[[int | None], Any]
+    ) -> None:
+        """``decode(token)`` gives the piece that a token completes, ``decode(None)`` what is left at the end."""
+        self._engine = engine
+        self._group = group
+        self._request = request
+        self._decode = decode
+        self._pieces: deque[Piece] = deque()
+        self._token_ids: list[int] = []
+        self._finish_reason = FinishReason.NONE
+        self._usage: TurnUsage | None = None
+        self._error: OgaError | None = None
+        group.add(self)
+
+    @property
+    def done(self) -> bool:
+        """Whether the turn is over or the stream is closed; pieces may still be waiting."""
+        return self._request.closed
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Why the turn ended; NONE before its end, CANCELLED after ``close()`` in the middle."""
+        return self._finish_reason
+
+    @property
+    def usage(self) -> TurnUsage | None:
+        """The turn's token counts; None before its end and after ``close()`` in the middle."""
+        return self._usage
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The tokens generated so far, read or not."""
+        return list(self._token_ids)
+
+    @property
+    def error(self) -> OgaError | None:
+        """Why the turn failed; iterating raises it after the last piece."""
+        return self._error
+
+    def __iter__(self) -> Iterator[Piece]:
+        return self
+
+    def __next__(self) -> Piece:
+        while not self._pieces:
+            if self._error is not None:
+                raise self._error
+            if self.done:
+                raise StopIteration
+            self.advance()
+        return self._pieces.popleft()
+
+    def ready(self) -> list[Piece]:
+        """Takes the pieces that are waiting, without running the engine."""
+        pieces = list(self._pieces)
+        self._pieces.clear()
+        return pieces
+
+    def advance(self) -> None:
+        """Runs the engine once, for this and every other open stream; does nothing on a stream that is done.
+
+        Raises :class:`oga.InvalidStateError` while a request that is no stream has an unfinished turn, and what
+        :meth:`oga.Engine.run` raises.
+        """
+        if not self.done:
+            self._group.step(self._engine)
+
+    def close(self) -> None:
+        """Cancels the turn, drops the pieces that are waiting and closes the request. Idempotent."""
+        if not self.done:
+            self._request.close()
+            self._finish_reason = FinishReason.CANCELLED
+            self._group.remove(self)
+        self._pieces.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _receive(self, event: EngineEvent) -> None:
+        if (token := event.token) is not None:
+            self._token_ids.append(token)
+            self._append(self._decode(token))
+        if event.finish_reason is not FinishReason.NONE:
+            self._append(self._decode(None))
+            self._finish_reason = event.finish_reason
+            self._usage = event.usage
+            if self._finish_reason is FinishReason.FAILED:
+                self._error = turn_error(event.error_code)
+            self._request.close()
+            self._group.remove(self)
+
+    def _append(self, piece: Any) -> None:
+        if piece is not None and piece != "":
+            self._pieces.append(piece)
+
+
+class StreamGroup:
+    """The open streams of one engine and the buffer they share. It owns neither: a dropped stream leaves by itself."""
+
+    def __init__(self, buffer: EngineEventBuffer, open_turns: set[int]) -> None:
+        self._buffer = buffer
+        self._open_turns = open_turns
+        self._streams: weakref.WeakValueDictionary[Request, Stream[Any]] = weakref.WeakValueDictionary()
+        self._fruitless_runs = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a stream is open."""
+        return len(self._streams) > 0
+
+    def add(self, stream: Stream[Any]) -> None:
+        self._streams[stream._request] = stream
+
+    def remove(self, stream: Stream[Any]) -> None:
+        self._streams.pop(stream._request, None)
+
+    def step(self, engine: Engine) -> None:
+        """Runs the engine once and hands every stream its events."""
+        own = {address(request._pointer) for request in list(self._streams)}
+        if others := len(self._open_turns - own):
+            raise InvalidStateError(
+                f"A stream cannot run the engine while {others} other request(s) have an unfinished turn: it would "
+                "take their events. Finish them with Engine.run first, or use begin_turn and run for everything."
+            )
+        fruitless = False
+        for event in engine._run(self._buffer):
+            request = event.request
+            if request is None:
+                fruitless = not event.flags & EngineEventFlags.FAILED
+            elif (stream := self._streams.get(request)) is not None:
+                stream._receive(event)
+        self._count_fruitless(fruitless)
+
+    def _count_fruitless(self, fruitless: bool) -> None:
+        self._fruitless_runs = self._fruitless_runs + 1 if fruitless else 0
+        if self._fruitless_runs >= MAX_FRUITLESS_RUNS:
+            self._fruitless_runs = 0
+            raise ResourceExhaustedError(
+                f"The engine made no progress in {MAX_FRUITLESS_RUNS} runs: its cache is full. "
+                "Close requests that are no longer needed, or configure more engine.dynamic_batching.num_blocks."
+            )
+
+
+def open_stream(
+    engine: Engine, prompt: str | Sequence[Message] | Tokens, options: RequestOptions | None, generation: Generation
+) -> Stream[Any]:
+    """What :meth:`oga.Engine.stream` does."""
+    settings = stream_settings(**generation)
+    tokens, decode = _encoded(engine, prompt)
+    group = engine._streams
+    if group is None:
+        capacity = engine.get_capabilities().configured_max_batch_size
+        group = StreamGroup(engine.create_event_buffer(capacity), engine._registry.open_turns)
+        engine._streams = group
+    request = engine.create_request(options=options)
+    try:
+        with TurnOptions(request, **settings) as turn_options:
+            request.begin_turn(tokens, turn_options)
+    except BaseException:
+        request.close()
+        raise
+    return Stream(engine, group, request, decode)
+
+
+def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, Callable[[int | None], Any]]:
+    """Token ids of a prompt, and what turns a generated token into a piece."""
+    is_chat = isinstance(prompt, list | tuple) and len(prompt) > 0 and isinstance(prompt[0], Mapping)
+    if not is_chat and not isinstance(prompt, str):
+        return prompt, lambda token: token
+    tokenizer = engine.model.tokenizer
+    text = tokenizer.create_stream()
+    tokens = engine.model.chat_template.encode(prompt) if is_chat else tokenizer.encode(prompt)
+    return tokens, lambda token: text.finish() if token is None else text.decode(token)
+
+
+def stream_settings(
+    *,
+    max_new_tokens: int | None = None,
+    min_new_tokens: int | None = None,
+    do_sample: bool | None = None,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    repetition_penalty: float | None = None,
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """The keywords of TurnOptions for those of a stream: a distribution that is described is sampled from."""
+    if max_new_tokens == 0 and not isinstance(max_new_tokens, bool):
+        raise ArgumentTypeError("max_new_tokens is 0; it must be at least 1, or None for no limit.")
+    if do_sample is None and not (temperature is None and top_k is None and top_p is None):
+        do_sample = temperature != 0 and top_k != 1
+    return {
+        "max_generated_tokens": max_new_tokens,
+        "min_generated_tokens": min_new_tokens,
+        "do_sample": do_sample,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "repetition_penalty": repetition_penalty,
+        "seed": seed,
+    }
+
+
+def turn_error(code: EngineErrorCode) -> OgaError:
+    """The exception for a turn that ended FAILED."""
+    if code in (EngineErrorCode.ENGINE_CONTRACT_FAILURE, EngineErrorCode.ENGINE_EXECUTION_FAILURE):
+        return EngineUnhealthyError(
+            f"The turn failed with the engine ({code.name}). The engine's next call says why; "
+            "close it and create another."
+        )
+    return ModelError(
+        "The turn failed, and no other: the model gave numbers that no token can be chosen from (NaN or infinity), "
+        "or its sequence can never fit the engine's cache."
+    )

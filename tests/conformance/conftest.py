@@ -1,0 +1,48 @@
+"""Fixtures of the conformance tests: the real SmolLM2, converted once, and what transformers says of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from oga import export
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.append(str(TESTS / "models"))
+sys.path.append(str(TESTS / "python"))
+
+
+@pytest.fixture(scope="session")
+def fp32_folder() -> Path:
+    """SmolLM2-135M-Instruct in full precision, from the user's cache."""
+    return export.pull("smollm2", precision="fp32")
+
+
+@pytest.fixture(scope="session")
+def int8_folder() -> Path:
+    """SmolLM2-135M-Instruct in 8-bit form, from the user's cache."""
+    return export.pull("smollm2", precision="int8")
+
+
+@pytest.fixture(scope="session")
+def tokenizer(fp32_folder: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(fp32_folder / "tokenizer.json"))
+
+
+@pytest.fixture(scope="session")
+def reference() -> Any:
+    """The same weights in transformers, float32."""
+    from reference_hf import load_reference
+
+    return load_reference(export.fetch_source("smollm2"))
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """Where the programs of tests/ were built."""
+    return Path(os.environ["OGA_TEST_PROGRAMS"])

@@ -1,0 +1,120 @@
+"""The golden rule on the real model: as transformers says, and the same however the work is cut and shared."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from driving import finish, generate
+from reference_hf import reference_greedy
+from tokenizers import Tokenizer
+
+import oga
+
+QUESTIONS = ("What is the capital of France?", "Write one sentence about the sea.", "Explain why the sky is blue.")
+NEW_TOKENS = 48
+
+
+def chat(tokenizer: Tokenizer, question: str) -> list[int]:
+    text = (
+        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+        f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
+    )
+    return list(tokenizer.encode(text).ids)
+
+
+def load(folder: Path, chunk_size: int = 0, **limits: int) -> oga.Model:
+    with oga.Config(folder) as config:
+        config.overlay({"search": {"chunk_size": chunk_size}, "engine": {"dynamic_batching": limits}})
+        return oga.Model(config)
+
+
+def together(engine: oga.Engine, prompts: list[list[int]], count: int) -> list[list[int]]:
+    """What the prompts generate when they start together."""
+    requests = [engine.create_request() for _ in prompts]
+    for request, prompt in zip(requests, prompts, strict=True):
+        request.begin_turn(prompt, oga.TurnOptions(request, max_generated_tokens=count))
+    turns = finish(engine, capacity=64)
+    tokens = [turns[request, 1].tokens for request in requests]
+    for request in requests:
+        assert len(turns[request, 1].endings) == 1
+        request.close()
+    return tokens
+
+
+@pytest.fixture(scope="module")
+def prompts(tokenizer: Tokenizer) -> list[list[int]]:
+    return [chat(tokenizer, question) for question in QUESTIONS]
+
+
+@pytest.fixture(scope="module")
+def expected(reference: Any, fp32_folder: Path, prompts: list[list[int]]) -> list[list[int]]:
+    eos = [0, 2]
+    return [reference_greedy(reference, prompt, NEW_TOKENS, eos) for prompt in prompts]
+
+
+def test_greedy_text_is_that_of_transformers_however_it_is_computed(
+    fp32_folder: Path, prompts: list[list[int]], expected: list[list[int]]
+) -> None:
+    with load(fp32_folder, num_blocks=200) as model, oga.Engine(model) as engine:
+        assert [generate(engine, prompt, NEW_TOKENS) for prompt in prompts] == expected
+        assert together(engine, prompts, NEW_TOKENS) == expected
+    with load(fp32_folder, num_blocks=200, max_scheduled_tokens=7) as model, oga.Engine(model) as engine:
+        assert together(engine, prompts, NEW_TOKENS) == expected
+    with load(fp32_folder, num_blocks=200, chunk_size=3) as model, oga.Engine(model) as engine:
+        assert together(engine, prompts, NEW_TOKENS) == expected
+
+
+def test_eight_bit_text_does_not_depend_on_how_it_is_computed(int8_folder: Path, prompts: list[list[int]]) -> None:
+    with load(int8_folder, num_blocks=200) as model, oga.Engine(model) as engine:
+        alone = [generate(engine, prompt, NEW_TOKENS) for prompt in prompts]
+        assert together(engine, prompts, NEW_TOKENS) == alone
+    with load(int8_folder, num_blocks=200, max_scheduled_tokens=7) as model, oga.Engine(model) as engine:
+        assert together(engine, prompts, NEW_TOKENS) == alone
+    with load(int8_folder, num_blocks=200, chunk_size=3) as model, oga.Engine(model) as engine:
+        assert together(engine, prompts, NEW_TOKENS) == alone
+
+
+def test_thirty_two_requests_share_a_pool_for_half_of_them(int8_folder: Path) -> None:
+    draw = random.Random(7)
+    prompts = [[draw.randrange(20, 40000) for _ in range(draw.randint(16, 400))] for _ in range(32)]
+    blocks = sum(-(-(len(prompt) + 8) // 16) for prompt in prompts) // 2
+    with load(int8_folder, num_blocks=blocks, max_batch_size=8) as model, oga.Engine(model) as engine:
+        tokens = together(engine, prompts, 8)
+        assert all(1 <= len(each) <= 8 for each in tokens)
+        counts = engine.get_statistics()
+        assert counts.free_blocks == blocks
+        assert counts.live_requests == 0
+
+
+def test_every_instruction_set_computes_the_same_logits(
+    fp32_folder: Path, programs: Path, prompts: list[list[int]], expected: list[list[int]], tmp_path: Path
+) -> None:
+    flags = set(Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0].split())
+    variants = ["portable"]
+    variants += ["avx2"] if {"avx2", "fma", "f16c"} <= flags else []
+    variants += ["avx512"] if {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= flags else []
+    sequence = [str(token) for token in prompts[2] + expected[2]]
+    logits = {}
+    for variant in variants:
+        output = tmp_path / variant
+        program = programs / "conformance" / "teacher_forced_logits"
+        env = os.environ | {"OGA_CPU_ISA": variant, "OGA_ORT_LIBRARY": ort_library()}
+        subprocess.run([program, fp32_folder, output, *sequence], env=env, check=True)
+        logits[variant] = np.fromfile(output, np.float32).reshape(-1, 49152)
+    best = np.sort(logits["portable"], axis=1)[:, -2:]
+    clear = best[:, 1] - best[:, 0] > 1e-3
+    assert clear.sum() > 5
+    for variant in variants[1:]:
+        assert np.abs(logits[variant] - logits["portable"]).max() < 1e-4
+        same = logits[variant].argmax(1) == logits["portable"].argmax(1)
+        assert same[clear].all()
+
+
+def ort_library() -> str:
+    return oga.get_ort_version().split("(", 1)[1].rstrip(")")

@@ -1,1 +1,0 @@
-"""Builders of small models, and references to compare them with."""

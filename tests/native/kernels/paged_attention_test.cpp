@@ -1,0 +1,245 @@
+// What every variant computes, against the double-precision reference.
+#include "kernels/paged_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "native/kernels/paged_attention_case.h"
+
+namespace oga::kernels {
+namespace {
+
+// Runs the case by every variant and compares output and caches with the reference. The caches must be equal to the bit
+// among variants: the rotation is the same plain arithmetic in all of them.
+void ExpectReference(const CaseSpec& spec) {
+  SCOPED_TRACE(spec.Describe());
+  std::vector<double> expected;
+  std::vector<uint8_t> keys, values;
+  for (const CpuIsa isa : AvailableIsas()) {
+    SCOPED_TRACE(CpuIsaName(isa));
+    PagedAttentionCase run(spec);
+    run.Run(isa);
+    if (expected.empty()) {
+      expected = run.ExpectedOutput();
+      run.ExpectCacheWritten();
+      keys = run.key_cache;
+      values = run.value_cache;
+    }
+    EXPECT_TRUE(run.key_cache == keys && run.value_cache == values) << "caches differ from the first variant's";
+    run.ExpectOutputNear(expected);
+  }
+}
+
+constexpr CacheType kCacheTypes[] = {CacheType::kFloat32, CacheType::kFloat16};
+
+TEST(PagedAttention, MatchesTheReferenceForEveryHeadSizeAndGroupOfHeads) {
+  for (const int32_t head_size : {32, 64, 80, 96, 128, 256}) {
+    for (int32_t group = 1; group <= 8; ++group) {
+      CaseSpec spec;
+      spec.num_kv_heads = group % 2 == 0 ? 1 : 2;
+      spec.num_heads = spec.num_kv_heads * group;
+      spec.head_size = head_size;
+      spec.cache_type = kCacheTypes[group / 2 % 2];
+      spec.rows = {{40, 1}, {0, 13}, {270, 1}, {5, 9}, {30, 2}};
+      spec.seed = static_cast<uint32_t>(head_size + group);
+      ExpectReference(spec);
+    }
+  }
+}
+
+TEST(PagedAttention, MatchesTheReferenceForHeadSizesThatEndInHalfAVector) {
+  for (const int32_t head_size : {8, 24, 72, 136, 512}) {
+    for (const CacheType type : kCacheTypes) {
+      CaseSpec spec;
+      spec.head_size = head_size;
+      spec.cache_type = type;
+      spec.rows = {{19, 1}, {0, 20}, {300, 3}};
+      ExpectReference(spec);
+    }
+  }
+}
+
+TEST(PagedAttention, MatchesTheReferenceWhenManyHeadsShareOneKvHead) {
+  for (const int32_t num_heads : {16, 71}) {
+    CaseSpec spec;
+    spec.num_heads = num_heads;
+    spec.num_kv_heads = 1;
+    spec.rows = {{600, 1}, {0, 5}};
+    ExpectReference(spec);
+  }
+}
+
+TEST(PagedAttention, MatchesTheReferenceAtTheBordersOfBlocks) {
+  for (const int32_t block_size : {1, 4, 16, 256}) {
+    for (const CacheType type : kCacheTypes) {
+      CaseSpec spec;
+      spec.head_size = 32;
+      spec.block_size = block_size;
+      spec.cache_type = type;
+      for (const int32_t length :
+           {block_size - 1, block_size, block_size + 1, 3 * block_size - 1, 3 * block_size, 3 * block_size + 1}) {
+        if (length > 1) spec.rows.push_back({length - 1, 1});
+        if (length > 0) spec.rows.push_back({length / 2, length - length / 2});
+      }
+      ExpectReference(spec);
+    }
+  }
+}
+
+TEST(PagedAttention, MatchesTheReferenceAtTheBordersOfSplits) {
+  CaseSpec spec;
+  spec.num_heads = 3;
+  spec.num_kv_heads = 1;
+  for (const int32_t length : {127, 128, 129, kKvSplit - 1, kKvSplit, kKvSplit + 1, 300, 1000}) {
+    spec.rows.push_back({length - 1, 1});
+    spec.rows.push_back({length - 5, 5});
+  }
+  ExpectReference(spec);
+  spec.rows = {{0, kKvSplit + 3}, {kKvSplit - 2, 3}, {2 * kKvSplit, 1}};
+  spec.cache_type = CacheType::kFloat16;
+  ExpectReference(spec);
+}
+
+TEST(PagedAttention, RotatesInBothLayoutsAndOnlyTheLeadingDimensions) {
+  for (const bool interleaved : {false, true}) {
+    for (const int32_t rotary_dim : {2, 16, 18, 40, 80}) {
+      CaseSpec spec;
+      spec.head_size = 80;
+      spec.rotary_interleaved = interleaved;
+      spec.rotary_dim = rotary_dim;
+      spec.rows = {{100, 1}, {0, 17}};
+      ExpectReference(spec);
+    }
+  }
+}
+
+TEST(PagedAttention, AppliesACustomScaleAndWorksWithoutRotation) {
+  for (const float scale : {0.01f, 0.3f}) {
+    CaseSpec spec;
+    spec.scale = scale;
+    spec.rotary = false;
+    spec.rows = {{50, 1}, {0, 17}};
+    ExpectReference(spec);
+  }
+}
+
+TEST(PagedAttention, MatchesTheReferenceWithAWindow) {
+  constexpr int32_t kBlock = 16;
+  for (const int32_t window : {1, 2, kBlock - 1, kBlock, kBlock + 1, kKvSplit, 700, 5000}) {
+    for (const CacheType type : kCacheTypes) {
+      CaseSpec spec;
+      spec.head_size = 32;
+      spec.block_size = kBlock;
+      spec.window = window;
+      spec.cache_type = type;
+      spec.rows = {{0, 70}, {33, 1}, {16, 1}, {15, 18}, {900, 1}, {kKvSplit - 3, 40}, {600, 90}};
+      ExpectReference(spec);
+    }
+  }
+}
+
+TEST(PagedAttention, ReadsPackedActivationsToTheSameBits) {
+  for (const CpuIsa isa : AvailableIsas()) {
+    CaseSpec spec;
+    spec.rows = {{20, 1}, {0, 19}};
+    PagedAttentionCase separate(spec);
+    separate.Run(isa);
+    spec.packed = true;
+    PagedAttentionCase packed(spec);
+    packed.Run(isa);
+    EXPECT_EQ(std::memcmp(separate.output.data(), packed.output.data(), 4 * packed.output.size()), 0);
+    EXPECT_TRUE(separate.key_cache == packed.key_cache && separate.value_cache == packed.value_cache);
+  }
+}
+
+TEST(PagedAttention, LeavesTheWindowsOldestKeyInAndTheOneBeforeOut) {
+  constexpr int32_t kWindow = 17;
+  constexpr int32_t kMarker = 40;  // a position whose value dwarfs all others'
+  for (const CpuIsa isa : AvailableIsas()) {
+    for (const int32_t chunk : {1, 3, 7, 16, 120}) {
+      CaseSpec spec;
+      spec.window = kWindow;
+      spec.rows = {{0, 120}};
+      PagedAttentionCase run(spec);
+      const int32_t kv_floats = spec.num_kv_heads * spec.head_size, query_floats = spec.num_heads * spec.head_size;
+      for (int32_t i = 0; i < kv_floats; ++i) run.value[kMarker * kv_floats + i] = 1e20f;
+      run.RunInChunks(isa, chunk);
+      for (int32_t position = 0; position < 120; ++position) {
+        const bool sees = position >= kMarker && position - kMarker < kWindow;
+        EXPECT_EQ(run.output[position * query_floats] > 2.0f, sees) << "query at " << position << ", chunk " << chunk;
+      }
+    }
+  }
+}
+
+TEST(PagedAttention, KeepsALaterTokensNanFromEarlierQueries) {
+  for (const CpuIsa isa : AvailableIsas()) {
+    for (const CacheType type : kCacheTypes) {
+      CaseSpec spec;
+      spec.num_heads = 2;
+      spec.cache_type = type;
+      spec.rows = {{10, 30}, {3, 4}};
+      PagedAttentionCase clean(spec), poisoned(spec);
+      constexpr int32_t kBad = 20;  // a token of the first row
+      const int32_t kv_floats = spec.num_kv_heads * spec.head_size;
+      for (int32_t i = 0; i < kv_floats; ++i) {
+        poisoned.key[kBad * kv_floats + i] = std::numeric_limits<float>::quiet_NaN();
+        poisoned.value[kBad * kv_floats + i] = std::numeric_limits<float>::infinity();
+      }
+      clean.Run(isa);
+      poisoned.Run(isa);
+      const int32_t query_floats = spec.num_heads * spec.head_size;
+      for (int32_t token = 0; token < clean.num_tokens; ++token) {
+        const float* a = &clean.output[token * query_floats];
+        const float* b = &poisoned.output[token * query_floats];
+        if (token < kBad || token >= 30) {
+          EXPECT_EQ(std::memcmp(a, b, 4 * query_floats), 0) << "token " << token;
+        } else {
+          EXPECT_TRUE(std::all_of(b, b + query_floats, [](float x) { return std::isnan(x); })) << "token " << token;
+        }
+      }
+    }
+  }
+}
+
+// One-hot values turn the output into the softmax itself.
+TEST(PagedAttention, ComputesSoftmaxWeightsToAFewUnitsInTheLastPlace) {
+  constexpr int32_t kKeys = 32;
+  for (const CpuIsa isa : AvailableIsas()) {
+    for (const float step : {0.0f, 0.01f, 0.37f, 1.0f, 2.5f, 40.0f}) {
+      CaseSpec spec;
+      spec.num_heads = spec.num_kv_heads = 1;
+      spec.head_size = kKeys;
+      spec.rotary = false;
+      spec.scale = 1.0f;
+      spec.rows = {{0, kKeys}};
+      PagedAttentionCase run(spec);
+      std::fill(run.query.begin(), run.query.end(), 0.0f);
+      std::fill(run.key.begin(), run.key.end(), 0.0f);
+      std::fill(run.value.begin(), run.value.end(), 0.0f);
+      for (int32_t i = 0; i < kKeys; ++i) {
+        run.query[i * kKeys] = 1.0f;
+        run.key[i * kKeys] = -step * static_cast<float>(i);
+        run.value[i * kKeys + i] = 1.0f;
+      }
+      run.Run(isa);
+      double total = 0.0;
+      for (int32_t i = 0; i < kKeys; ++i) total += std::exp(static_cast<double>(run.key[i * kKeys]));
+      for (int32_t i = 0; i < kKeys; ++i) {
+        const double score = run.key[i * kKeys], wanted = std::exp(score) / total;
+        // Half a unit of the score, which float arithmetic cannot avoid, and a few of the weight. Weights below 2^-125
+        // are zero.
+        const double slack = wanted * (4e-7 + std::fabs(score) * 1.2e-7) + 2.4e-38;
+        EXPECT_NEAR(run.output[(kKeys - 1) * kKeys + i], wanted, slack)
+            << CpuIsaName(isa) << ", step " << step << ", key " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace oga::kernels

@@ -1,0 +1,88 @@
+"""Fixtures of the Python tests: a tiny random model, converted once, and engines on it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import oga
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.append(str(TESTS / "models"))
+
+LIMITS = {"block_size": 4, "num_blocks": 96, "max_batch_size": 4, "max_scheduled_tokens": 64}
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A converted llama of two layers, vocabulary 512, context 256, with a tokenizer and a chat template."""
+    from tiny_llama import write_tiny_llama
+
+    from oga import export
+
+    home = tmp_path_factory.mktemp("tiny")
+    source = write_tiny_llama(home / "source")
+    return export.convert(source, home / "model", precision="fp32").folder
+
+
+@pytest.fixture(scope="session")
+def model(tiny_folder: Path) -> Iterator[oga.Model]:
+    """The tiny model with a cache of 96 blocks of 4 tokens, at most 4 rows and 64 tokens in a step."""
+    with oga.Config(tiny_folder) as config:
+        config.overlay({"engine": {"dynamic_batching": LIMITS}})
+        with oga.Model(config) as loaded:
+            yield loaded
+
+
+@pytest.fixture
+def engine(model: oga.Model) -> Iterator[oga.Engine]:
+    """An engine of its own for each test; at the end no cache may be left in use by closed requests."""
+    with oga.Engine(model) as created:
+        yield created
+
+
+@pytest.fixture(scope="session")
+def long_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model with a context of 512 tokens."""
+    from tiny_llama import write_tiny_llama
+
+    from oga import export
+
+    home = tmp_path_factory.mktemp("long")
+    source = write_tiny_llama(home / "source", max_position_embeddings=512)
+    return export.convert(source, home / "model", precision="int8").folder
+
+
+@pytest.fixture(scope="session")
+def poisoned_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose logits are NaN after token 300 or the letter Z, and of no harm to anything else."""
+    from safetensors.numpy import load_file, save_file
+    from tiny_llama import tiny_tokenizer, write_tiny_llama
+
+    from oga import export
+
+    home = tmp_path_factory.mktemp("poisoned")
+    source = write_tiny_llama(home / "source", tie_word_embeddings=False)
+    weights = load_file(source / "model.safetensors")
+    weights["model.embed_tokens.weight"][[300, tiny_tokenizer(512).token_to_id("Z")]] = float("nan")
+    save_file(weights, source / "model.safetensors", metadata={"format": "pt"})
+    return export.convert(source, home / "model", precision="fp32").folder
+
+
+@pytest.fixture
+def make_model(tiny_folder: Path) -> Iterator[Callable[..., oga.Model]]:
+    """Loads the tiny model with other settings: ``make_model(search={...}, **dynamic_batching)``."""
+    loaded: list[oga.Model] = []
+
+    def make(search: dict[str, object] | None = None, **limits: int) -> oga.Model:
+        with oga.Config(tiny_folder) as config:
+            config.overlay({"search": search or {}, "engine": {"dynamic_batching": LIMITS | limits}})
+            loaded.append(oga.Model(config))
+        return loaded[-1]
+
+    yield make
+    for each in loaded:
+        each.close()

@@ -1,0 +1,208 @@
+"""GGUF files: weights of every block format, rows, metadata and tokenizer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from gguf import GGMLQuantizationType as Kind
+from onnx import numpy_helper
+from paged_oracle import PagedRunner
+from reference_hf import load_reference, reference_logits
+from tiny_gguf import random_blocks, write_tiny_gguf
+from tiny_llama import write_tiny_llama
+from tokenizers import Tokenizer
+
+from oga.export import convert
+from oga.export.gguf_blocks import carry_over
+
+EXACT = (Kind.Q8_0, Kind.Q4_0, Kind.Q5_0, Kind.Q6_K)
+# Formats with a minimum, and what part of a step of their codes a weight may move at most.
+AFFINE = {Kind.Q4_1: 1 / 18, Kind.Q5_1: 1 / 9, Kind.Q4_K: 1 / 18, Kind.Q5_K: 1 / 9}
+SUPER_BLOCKS = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 1}
+
+
+def arrays_of(folder: Path) -> dict[str, npt.NDArray[Any]]:
+    graph = onnx.load(folder / "model.onnx").graph
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+
+
+def decoded_weight(arrays: dict[str, npt.NDArray[Any]], stem: str) -> npt.NDArray[np.float32]:
+    """The float weights of a matrix of an int8 folder."""
+    codes = arrays[f"{stem}.codes"].astype(np.float32)
+    zero = arrays.get(f"{stem}.zero_points", np.full(codes.shape[:2], 128))[..., None]
+    weights: npt.NDArray[np.float32] = ((codes - zero) * arrays[f"{stem}.scales"][..., None]).reshape(len(codes), -1)
+    return weights.astype(np.float32)
+
+
+def quantised(kind: Kind, rows: int, columns: int) -> npt.NDArray[np.uint8]:
+    random = np.random.default_rng(3)
+    if kind.name.endswith("_K"):
+        return random_blocks(kind, rows, columns, random)
+    return gguf.quantize((random.standard_normal((rows, columns)) * 0.1).astype(np.float32), kind)
+
+
+@pytest.mark.parametrize("kind", EXACT, ids=lambda kind: kind.name)
+def test_formats_with_a_scale_only_keep_every_weight(kind: Kind) -> None:
+    raw = quantised(kind, 24, 768)
+    matrix = carry_over(kind.name, raw, 768)
+    assert matrix is not None
+    assert matrix.zero_points is None
+    np.testing.assert_array_equal(matrix.dequantized(), gguf.dequantize(raw, kind))
+
+
+@pytest.mark.parametrize("kind", AFFINE, ids=lambda kind: kind.name)
+def test_formats_with_a_minimum_move_no_weight_by_more_than_a_small_part_of_a_step(kind: Kind) -> None:
+    raw = quantised(kind, 24, 768)
+    wanted = gguf.dequantize(raw, kind).reshape(24, -1, 32)
+    matrix = carry_over(kind.name, raw, 768)
+    assert matrix is not None
+    error = np.abs(matrix.dequantized().reshape(wanted.shape) - wanted).max(-1)
+    ordered = np.sort(wanted, axis=-1)
+    gaps = np.diff(ordered, axis=-1)
+    step = np.where(gaps > 1e-7, gaps, np.inf).min(-1)  # neighbouring codes occur in nearly every block
+    straddles = (wanted.min(-1) <= 0) & (wanted.max(-1) >= 0) & np.isfinite(step)
+    assert straddles.mean() > 0.5
+    assert (error[straddles] <= step[straddles] * AFFINE[kind] * 1.01).all()
+    relative = np.linalg.norm(error) / np.linalg.norm(np.abs(wanted).max(-1))
+    assert relative < 0.01
+
+
+def test_blocks_of_one_sign_and_constant_blocks_survive() -> None:
+    blocks = [(1.0, 0.01), (-1.0, 0.01), (0.5, 0.0), (-0.25, 0.0), (0.0, 0.0), (100.0, 0.001)]  # minimum, scale
+    raw = np.zeros((1, len(blocks), 20), np.uint8)
+    for index, (minimum, scale) in enumerate(blocks):
+        raw[0, index, :4] = np.array([scale, minimum], np.float16).view(np.uint8)
+        raw[0, index, 4:] = np.arange(16) * 17 % 256
+    wanted = gguf.dequantize(raw.reshape(1, -1), Kind.Q4_1).reshape(len(blocks), 32)
+    matrix = carry_over("Q4_1", raw.reshape(1, -1), 32 * len(blocks))
+    assert matrix is not None
+    error = np.abs(matrix.dequantized().reshape(wanted.shape) - wanted).max(-1)
+    assert (error <= np.abs(wanted).max(-1) / 250).all()
+    assert (error[2:5] <= np.abs(wanted[2:5]).max(-1) * 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [Kind.F32, Kind.F16, Kind.BF16, Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_0, Kind.Q5_1],
+    ids=lambda kind: kind.name,
+)
+def test_fp32_holds_the_decoded_weights_in_the_order_of_the_graph(kind: Kind, tmp_path: Path) -> None:
+    source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds={"": kind}, intermediate_size=96)
+    convert(source, tmp_path / "model")
+    arrays = arrays_of(tmp_path / "model")
+    for name, values in load_reference(source).named_parameters():
+        np.testing.assert_array_equal(arrays[name], values.detach().numpy(), err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [Kind.Q4_K, Kind.Q5_K, Kind.Q6_K, Kind.Q3_K, Kind.Q2_K], ids=lambda kind: kind.name)
+def test_int8_stands_for_the_decoded_weights_of_super_blocks(kind: Kind, tmp_path: Path) -> None:
+    kinds = {"": kind, "token_embd": Kind.Q8_0}
+    source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds=kinds, **SUPER_BLOCKS)
+    convert(source, tmp_path / "model", precision="int8")
+    arrays = arrays_of(tmp_path / "model")
+    assert arrays["model.layers.0.mlp.down_proj.codes"].shape[2] == (16 if kind is Kind.Q6_K else 32)
+    for name, values in load_reference(source).named_parameters():
+        if values.ndim == 2:
+            wanted = values.detach().numpy()
+            found = decoded_weight(arrays, name.removesuffix(".weight"))
+            assert np.linalg.norm(found - wanted) <= np.linalg.norm(wanted) * 0.01, name
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_logits_are_those_of_transformers_on_the_decoded_weights(precision: Any, tmp_path: Path) -> None:
+    kinds = {"": Kind.Q4_0, "token_embd": Kind.Q8_0, "ffn_down": Kind.Q5_0}  # carried over exactly
+    source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds=kinds)
+    convert(source, tmp_path / "model", precision=precision)
+    tokens = np.random.default_rng(0).integers(0, 512, 20).tolist()
+    wanted = reference_logits(load_reference(source), tokens)
+    runner = PagedRunner(tmp_path / "model")
+    found = np.concatenate([runner.step({0: tokens[:11]}), runner.step({0: tokens[11:]})])
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)
+
+
+def test_a_gguf_file_and_a_hugging_face_folder_of_one_model_export_the_same_weights(tmp_path: Path) -> None:
+    changes = {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": False, "head_dim": 24}
+    convert(write_tiny_llama(tmp_path / "source", **changes), tmp_path / "folder")
+    folder = arrays_of(tmp_path / "folder")
+    interleaved = write_tiny_gguf(tmp_path / "plain.gguf", **changes)
+    convert(interleaved, tmp_path / "file")
+    file = arrays_of(tmp_path / "file")
+    assert file.keys() == folder.keys()
+    for name, values in folder.items():
+        if "q_proj" in name or "k_proj" in name:  # the builder does not interleave rows, so they come out reordered
+            pairs = file[name].reshape(-1, 2, 12, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
+            np.testing.assert_array_equal(pairs, values, err_msg=name)
+        else:
+            np.testing.assert_array_equal(file[name], values, err_msg=name)
+
+
+def test_frequency_divisors_of_the_file_reach_the_rotary_tables(tmp_path: Path) -> None:
+    divisors = np.linspace(1, 8, 8).astype(np.float32)
+    plain = write_tiny_gguf(tmp_path / "plain.gguf")
+    scaled = write_tiny_gguf(tmp_path / "scaled.gguf", extra={"rope_freqs.weight": divisors})
+    convert(plain, tmp_path / "plain")
+    convert(scaled, tmp_path / "scaled")
+    angles = np.arange(256)[:, None] / 10000 ** (np.arange(0, 16, 2) / 16)
+    np.testing.assert_allclose(arrays_of(tmp_path / "plain")["sin_cache"], np.sin(angles), atol=1e-4)
+    np.testing.assert_allclose(arrays_of(tmp_path / "scaled")["sin_cache"], np.sin(angles / divisors), atol=1e-4)
+
+
+def test_linear_scaling_divides_the_positions(tmp_path: Path) -> None:
+    metadata = {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}
+    convert(write_tiny_gguf(tmp_path / "tiny.gguf", metadata=metadata), tmp_path / "model")
+    angles = np.arange(256)[:, None] / 4 / 10000 ** (np.arange(0, 16, 2) / 16)
+    np.testing.assert_allclose(arrays_of(tmp_path / "model")["cos_cache"], np.cos(angles), atol=1e-4)
+
+
+def test_metadata_becomes_the_manifest_and_the_text_files(tmp_path: Path) -> None:
+    metadata = {"tokenizer.ggml.eot_token_id": 7, "tokenizer.ggml.padding_token_id": 9}
+    source = write_tiny_gguf(tmp_path / "tiny.gguf", metadata=metadata)
+    report = convert(source, tmp_path / "model")
+    model = json.loads((tmp_path / "model" / "genai_config.json").read_text())["model"]
+    # The file's eos, its end of turn, and the marker that closes a message of its template.
+    assert (model["bos_token_id"], model["eos_token_id"], model["pad_token_id"]) == (1, [0, 7, 2], 9)
+    generation = json.loads((tmp_path / "model" / "generation_config.json").read_text())
+    assert generation["eos_token_id"] == [0, 7, 2]
+    settings = json.loads((tmp_path / "model" / "tokenizer_config.json").read_text())
+    assert settings["eos_token"] == "<|endoftext|>"
+    assert "<|im_start|>" in settings["chat_template"]
+    assert report.notes == ()
+
+
+def test_a_rebuilt_tokenizer_encodes_as_the_one_that_was_written(tmp_path: Path) -> None:
+    convert(write_tiny_gguf(tmp_path / "tiny.gguf"), tmp_path / "model")
+    convert(write_tiny_llama(tmp_path / "source"), tmp_path / "folder")
+    rebuilt, original = (Tokenizer.from_file(str(tmp_path / name / "tokenizer.json")) for name in ("model", "folder"))
+    for text in ("then the other inner theatre", "<|im_start|>user\nthe<|im_end|>", "ünïcode 🙂", "\t\n  x"):
+        assert rebuilt.encode(text).ids == original.encode(text).ids
+        assert rebuilt.decode(rebuilt.encode(text).ids, skip_special_tokens=False) == text
+
+
+@pytest.mark.parametrize(
+    ("pre", "text", "words"),
+    [
+        ("gpt-2", "it's 1234 x", ["it", "'s", "Ġ1234", "Ġx"]),
+        ("smollm", "it's 1234 x", ["it", "'s", "Ġ", "1", "2", "3", "4", "Ġx"]),
+        ("llama-bpe", "IT'S 12345\n\nx", ["IT", "'S", "Ġ", "123", "45", "ĊĊ", "x"]),
+    ],
+)
+def test_each_format_cuts_text_into_its_own_words(pre: str, text: str, words: list[str], tmp_path: Path) -> None:
+    source = write_tiny_gguf(tmp_path / "tiny.gguf", metadata={"tokenizer.ggml.pre": pre})
+    convert(source, tmp_path / "model")
+    tokenizer = Tokenizer.from_file(str(tmp_path / "model" / "tokenizer.json"))
+    assert [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text)] == words
+
+
+def test_a_tokenizer_that_starts_with_bos_does(tmp_path: Path) -> None:
+    source = write_tiny_gguf(tmp_path / "tiny.gguf", metadata={"tokenizer.ggml.add_bos_token": True})
+    convert(source, tmp_path / "model")
+    tokenizer = Tokenizer.from_file(str(tmp_path / "model" / "tokenizer.json"))
+    assert tokenizer.encode("the").ids[0] == 1
+    assert tokenizer.encode("the", add_special_tokens=False).ids[0] != 1
