@@ -161,6 +161,10 @@ class RequestOptions : public Handle<OgaRequestOptions, OgaDestroyRequestOptions
     Check(OgaRequestOptionsSetMaxSessionTokens(get(), tokens));
     return *this;
   }
+  RequestOptions& SetCacheSalt(uint64_t cache_salt) {
+    Check(OgaRequestOptionsSetCacheSalt(get(), cache_salt));
+    return *this;
+  }
   RequestOptions& SetPriority(int32_t priority) {
     Check(OgaRequestOptionsSetPriority(get(), priority));
     return *this;
@@ -313,6 +317,7 @@ struct EngineCapabilities {
   size_t configured_max_batch_size = 0;
   size_t max_scheduled_tokens = 0;
   uint64_t max_request_length = 0;
+  bool prefix_caching = false;
 };
 
 // A snapshot of an engine's counters.
@@ -347,6 +352,7 @@ class Engine : public Handle<OgaEngine, OgaDestroyEngine> {
   void Run(EventBuffer& buffer) { Check(OgaEngineRun(get(), buffer.get())); }
   bool HasPendingRequests() { return internal::Make<bool>(OgaEngineHasPendingRequests, get()); }
 
+  void DropPrefixCache() { Check(OgaEngineDropPrefixCache(get())); }
   EngineStatistics GetStatistics() const {
     return EngineStatistics(internal::Make<OgaEngineStatistics*>(OgaEngineGetStatistics, get()));
   }
@@ -357,6 +363,7 @@ class Engine : public Handle<OgaEngine, OgaDestroyEngine> {
     capabilities.configured_max_batch_size = OgaEngineCapabilitiesGetConfiguredMaxBatchSize(snapshot.get());
     capabilities.max_scheduled_tokens = OgaEngineCapabilitiesGetMaxScheduledTokens(snapshot.get());
     capabilities.max_request_length = OgaEngineCapabilitiesGetMaxRequestLength(snapshot.get());
+    capabilities.prefix_caching = OgaEngineCapabilitiesGetPrefixCaching(snapshot.get());
     return capabilities;
   }
 };

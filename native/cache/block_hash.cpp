@@ -67,13 +67,14 @@ BlockHash SipHashBlock(const HashKey& key, const BlockHash& parent, uint64_t sal
   state.Absorb(parent.low);
   state.Absorb(parent.high);
   state.Absorb(salt);
-  // Two tokens to a word; the length closes the message, so no padding of one block equals another block.
+  // The message is these three words and the tokens, 4 bytes each, in little-endian order; its length closes it.
   size_t i = 0;
   for (; i + 1 < tokens.size(); i += 2) {
     state.Absorb(uint64_t{static_cast<uint32_t>(tokens[i])} | uint64_t{static_cast<uint32_t>(tokens[i + 1])} << 32);
   }
-  if (i < tokens.size()) state.Absorb(static_cast<uint32_t>(tokens[i]));
-  state.Absorb(tokens.size());
+  const uint64_t bytes = 3 * sizeof(uint64_t) + tokens.size_bytes();
+  const uint64_t rest = i < tokens.size() ? static_cast<uint32_t>(tokens[i]) : 0;
+  state.Absorb(rest | bytes << 56);
   return state.Finish();
 }
 
