@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from oga._native import arguments
 from oga._native.check import check, create
-from oga._native.handle import Handle
+from oga._native.handle import Handle, borrowed
 from oga._native.loader import ffi, lib
 from oga._native.registry import RequestRegistry
 from oga.capabilities import EngineCapabilities
@@ -51,11 +51,10 @@ class Engine(Handle):
         Raises :class:`oga.ResourceExhaustedError` (a ``MemoryError``) when the cache does not fit in memory, saying how
         much was wanted and found.
         """
-        source = arguments.kind(model, Model, "model")
-        with source._guard:
-            pointer = create("OgaEngine", lib.OgaCreateEngine, source._pointer)
+        with borrowed(arguments.kind(model, Model, "model")) as source:
+            pointer = create("OgaEngine", lib.OgaCreateEngine, source)
         super().__init__(pointer, _release, threading.get_ident())
-        self._model = source
+        self._model = model
         self._registry = RequestRegistry()
         self._streams: StreamGroup | None = None
 
@@ -81,8 +80,8 @@ class Engine(Handle):
         Raises :class:`oga.InvalidArgumentError` for limits outside the model's, and
         :class:`oga.EngineUnhealthyError` after a fatal failure.
         """
-        chosen = ffi.NULL if options is None else arguments.kind(options, RequestOptions, "options")._pointer
-        with self._guard:
+        given = None if options is None else arguments.kind(options, RequestOptions, "options")
+        with self._guard, borrowed(given) as chosen:
             pointer = create("OgaRequest", lib.OgaEngineCreateRequest, self._pointer, chosen)
             return Request._take(pointer, self._registry)
 

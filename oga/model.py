@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from oga._native.arguments import path_bytes
 from oga._native.check import create, take_string
-from oga._native.handle import Handle
+from oga._native.handle import Handle, borrowed
 from oga._native.loader import lib
 from oga.config import Config
 
@@ -34,8 +34,8 @@ class Model(Handle):
         there is no ONNX Runtime.
         """
         if isinstance(source, Config):
-            with source._guard:
-                pointer = create("OgaModel", lib.OgaCreateModelFromConfig, source._pointer, about_files=True)
+            with borrowed(source) as config:
+                pointer = create("OgaModel", lib.OgaCreateModelFromConfig, config, about_files=True)
             self._path = source.path
         else:
             path = path_bytes(source, "source")

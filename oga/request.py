@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from oga._native import arguments
 from oga._native.check import check, create
-from oga._native.handle import Handle, address
+from oga._native.handle import Handle, address, borrowed
 from oga._native.loader import ffi, lib
 from oga._native.registry import RequestRegistry
 from oga._native.tokens import Tokens, as_int32
@@ -99,11 +99,14 @@ class Request(Handle):
         Raises :class:`oga.InvalidArgumentError` (a ``ValueError``), :class:`oga.ArgumentTypeError` (a ``TypeError``
         too) or :class:`oga.InvalidStateError` naming what was found and wanted; a refused call changes nothing.
         """
+        from oga.turn_options import TurnOptions
+
         values = as_int32(tokens)
+        given = None if turn_options is None else arguments.kind(turn_options, TurnOptions, "turn_options")
         out = ffi.new("uint64_t *")
-        with self._guard:
+        with self._guard, borrowed(given) as chosen:
             pointer = self._pointer
-            check(lib.OgaRequestBeginTurn(pointer, options_pointer(turn_options), values.pointer, values.length, out))
+            check(lib.OgaRequestBeginTurn(pointer, chosen, values.pointer, values.length, out))
             self._registry.open_turns.add(address(pointer))
         return int(out[0])
 
@@ -147,15 +150,6 @@ class Request(Handle):
             if not self.closed:
                 check(lib.OgaRequestClose(self._pointer))
                 super().close()
-
-
-def options_pointer(turn_options: TurnOptions | None) -> Any:
-    """The native option set, NULL for None."""
-    if turn_options is None:
-        return ffi.NULL
-    from oga.turn_options import TurnOptions
-
-    return arguments.kind(turn_options, TurnOptions, "turn_options")._pointer
 
 
 def _release(pointer: Any, key: int, registry: RequestRegistry) -> None:

@@ -208,7 +208,7 @@ def open_stream(
     engine: Engine, prompt: str | Sequence[Message] | Tokens, options: RequestOptions | None, generation: Generation
 ) -> Stream[Any]:
     """What :meth:`oga.Engine.stream` does."""
-    settings = stream_settings(**generation)
+    settings = _turn_settings(generation)
     tokens, decode = _encoded(engine, prompt)
     group = engine._streams
     if group is None:
@@ -236,31 +236,22 @@ def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, Callable[[int | None]
     return tokens, lambda token: text.finish() if token is None else text.decode(token)
 
 
-def stream_settings(
-    *,
-    max_new_tokens: int | None = None,
-    min_new_tokens: int | None = None,
-    do_sample: bool | None = None,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    repetition_penalty: float | None = None,
-    seed: int | None = None,
-) -> dict[str, Any]:
+def _turn_settings(generation: Generation) -> dict[str, Any]:
     """The keywords of TurnOptions for those of a stream: a distribution that is described is sampled from."""
-    if max_new_tokens == 0 and not isinstance(max_new_tokens, bool):
+    settings: dict[str, Any] = dict(generation)
+    unknown = settings.keys() - Generation.__annotations__.keys()
+    if unknown:
+        known = ", ".join(Generation.__annotations__)
+        raise ArgumentTypeError(f"Engine.stream has no keyword {sorted(unknown)[0]!r}; it has {known} and options.")
+    limit = settings.pop("max_new_tokens", None)
+    if limit == 0 and not isinstance(limit, bool):
         raise ArgumentTypeError("max_new_tokens is 0; it must be at least 1, or None for no limit.")
-    if do_sample is None and not (temperature is None and top_k is None and top_p is None):
-        do_sample = temperature != 0 and top_k != 1
-    return {
-        "max_generated_tokens": max_new_tokens,
-        "min_generated_tokens": min_new_tokens,
-        "do_sample": do_sample,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "repetition_penalty": repetition_penalty,
-        "seed": seed,
+    described = [settings.get(name) for name in ("temperature", "top_k", "top_p")]
+    if settings.get("do_sample") is None and described != [None] * 3:
+        settings["do_sample"] = settings.get("temperature") != 0 and settings.get("top_k") != 1
+    return settings | {
+        "max_generated_tokens": limit,
+        "min_generated_tokens": settings.pop("min_new_tokens", None),
     }
 
 

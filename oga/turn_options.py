@@ -7,7 +7,7 @@ from typing import Any
 
 from oga._native import arguments
 from oga._native.check import create
-from oga._native.handle import Handle
+from oga._native.handle import Handle, borrowed
 from oga._native.loader import lib
 from oga.request import Request
 
@@ -40,9 +40,8 @@ class TurnOptions(Handle):
 
         Raises :class:`oga.InvalidStateError` on a closed request.
         """
-        owner = arguments.kind(request, Request, "request")
-        with owner._guard:
-            super().__init__(create("OgaTurnOptions", lib.OgaRequestCreateTurnOptions, owner._pointer))
+        with borrowed(arguments.kind(request, Request, "request")) as owner:
+            super().__init__(create("OgaTurnOptions", lib.OgaRequestCreateTurnOptions, owner))
         given: tuple[tuple[Callable[[Any], None], object], ...] = (
             (self.set_max_generated_tokens, max_generated_tokens),
             (self.set_min_generated_tokens, min_generated_tokens),

@@ -222,6 +222,8 @@ class Request : public Handle<OgaRequest, OgaDestroyRequest> {
   // False when the turn is not live (any more).
   bool CancelTurn(uint64_t turn_id) { return internal::Make<bool>(OgaRequestCancelTurn, get(), turn_id); }
   void RewindToStartOfTurn(uint64_t turn_id) { Check(OgaRequestRewindToStartOfTurn(get(), turn_id)); }
+  // A second request with the same sequence.
+  Request Fork() { return Request(internal::Make<OgaRequest*>(OgaRequestFork, get())); }
   void Close() { Check(OgaRequestClose(get())); }
 
  private:
@@ -352,7 +354,11 @@ class Engine : public Handle<OgaEngine, OgaDestroyEngine> {
   void Run(EventBuffer& buffer) { Check(OgaEngineRun(get(), buffer.get())); }
   bool HasPendingRequests() { return internal::Make<bool>(OgaEngineHasPendingRequests, get()); }
 
+  // Writes a line of JSON per step to a file; an empty path ends that.
+  void SetTraceFile(const std::string& path) { Check(OgaEngineSetTraceFile(get(), internal::Text(path))); }
+
   void DropPrefixCache() { Check(OgaEngineDropPrefixCache(get())); }
+
   EngineStatistics GetStatistics() const {
     return EngineStatistics(internal::Make<OgaEngineStatistics*>(OgaEngineGetStatistics, get()));
   }

@@ -11,17 +11,18 @@ Invariants:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 from oga._native.check import check
 from oga._native.loader import ffi, lib
 from oga.errors import InvalidStateError
 
-__all__ = ["Handle", "address"]
+__all__ = ["Handle", "address", "borrowed"]
 
 _live: weakref.WeakSet[Handle] = weakref.WeakSet()
 
@@ -79,6 +80,16 @@ class Handle:
         self._native = None
         self._why_closed = why
         self._finalizer.detach()
+
+
+@contextlib.contextmanager
+def borrowed(handle: Handle | None) -> Iterator[Any]:
+    """The pointer of an argument for the length of a call, NULL for None; closing the argument waits for the end."""
+    if handle is None:
+        yield ffi.NULL
+        return
+    with handle._guard:
+        yield handle._pointer
 
 
 def address(pointer: Any) -> int:

@@ -96,10 +96,11 @@ class PlainDisplay(Display):
         self._done = [False for _ in prompts]
         self._current = 0
         self._started = False
+        self._controls: dict[int, int] = VISIBLE_CONTROLS if sys.stdout.isatty() else {}
 
     def piece(self, index: int, text: str) -> None:
         """Keeps it until its turn comes."""
-        self._waiting[index] += text
+        self._waiting[index] += text.translate(self._controls)
 
     def finished(self, index: int, stream: Stream[str]) -> None:
         """Lets the next answer be written."""

@@ -356,3 +356,37 @@ def test_a_continuation_fits_exactly_or_not_at_all(engine: oga.Engine) -> None:
     turn = request.begin_turn([6] * 5, oga.TurnOptions(request, min_generated_tokens=1))
     ended = finish(engine)[request, turn]
     assert (len(ended.tokens), ended.ending) == (1, oga.FinishReason.MAX_SESSION_TOKENS)
+
+
+@pytest.mark.parametrize(("key", "value"), [("num_beams", 4), ("min_length", 4)])
+def test_a_model_that_asks_for_what_there_is_not_is_refused_by_name(
+    make_model: Callable[..., oga.Model], key: str, value: int
+) -> None:
+    with oga.Engine(make_model(search={key: value})) as engine, pytest.raises(oga.OgaError, match=rf"search\.{key}"):
+        engine.create_request()
+
+
+@pytest.mark.parametrize("length", [0, -1, 257])
+def test_a_length_that_cannot_be_is_refused_by_name(make_model: Callable[..., oga.Model], length: int) -> None:
+    with (
+        pytest.raises(oga.InvalidArgumentError, match="max_length"),
+        oga.Engine(make_model(search={"max_length": length})) as engine,
+    ):
+        engine.create_request()
+
+
+@pytest.mark.parametrize(("session", "room"), [(0, 100), (100, 100), (101, 101)])
+def test_the_models_own_length_is_a_default_and_no_bound(
+    make_model: Callable[..., oga.Model], session: int, room: int
+) -> None:
+    with oga.Engine(make_model(search={"max_length": 100})) as engine:
+        request = engine.create_request(options=oga.RequestOptions(max_session_tokens=session))
+        turn = request.begin_turn([5] * 98, oga.TurnOptions(request, min_generated_tokens=room - 98))
+        assert len(finish(engine)[request, turn].tokens) == room - 98
+
+
+def test_turns_run_in_the_order_they_began(engine: oga.Engine) -> None:
+    first, second = engine.create_request(), engine.create_request()
+    for request in (second, first):
+        request.begin_turn([5], limited(request, 1))
+    assert [event.request for event in engine.run(engine.create_event_buffer(4))] == [second, first]

@@ -197,3 +197,38 @@ def test_closed_options_say_so(engine: oga.Engine) -> None:
         with pytest.raises(oga.InvalidStateError, match="TurnOptions cannot be used"):
             use()
     assert request.begin_turn([5]) == 1
+
+
+def test_options_of_one_turn_do_not_carry_over_to_the_next(make_model: Callable[..., oga.Model]) -> None:
+    with oga.Engine(make_model(search={"max_length": 12})) as engine:
+        fresh, used = engine.create_request(), engine.create_request()
+        used.begin_turn([5], oga.TurnOptions(used, **(WIDE | {"min_generated_tokens": 1, "max_generated_tokens": 1})))
+        finish(engine)
+        used.rewind_to_start_of_turn(1)
+        plain, after = fresh.begin_turn([5, 6, 7]), used.begin_turn([5, 6, 7])
+        turns = finish(engine)
+        assert len(turns[fresh, plain].tokens) > 1
+        assert turns[used, after].tokens == turns[fresh, plain].tokens
+
+
+def test_an_unseeded_turn_continues_a_seeded_one_and_a_greedy_turn_draws_nothing(engine: oga.Engine) -> None:
+    def conversation(greedy: dict[str, Any]) -> list[list[int]]:
+        request = engine.create_request()
+        said = []
+        for options in ({**WIDE, "seed": 9}, greedy, WIDE):
+            turn = request.begin_turn([5], oga.TurnOptions(request, **{**options, "max_generated_tokens": 12}))
+            said.append(finish(engine)[request, turn].tokens)
+        return said
+
+    greedy = {"do_sample": False, "min_generated_tokens": 12}
+    assert conversation(greedy) == conversation(greedy)
+
+
+def test_sampling_from_a_model_that_is_greedy_by_its_own_settings_needs_a_distribution(
+    make_model: Callable[..., oga.Model],
+) -> None:
+    with oga.Engine(make_model(search={"top_k": 1})) as engine:
+        request = engine.create_request()
+        with pytest.raises(oga.InvalidArgumentError, match=r"top_k"):
+            request.begin_turn([5], oga.TurnOptions(request, do_sample=True))
+        assert request.begin_turn([5], oga.TurnOptions(request, do_sample=True, top_k=5)) == 1

@@ -1,0 +1,175 @@
+// oga.hpp as a C++ host uses it. Only the public header is included: it has to stand alone.
+#include <gtest/gtest.h>
+#include <oga/oga.hpp>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "support/test_data.h"
+
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+std::string ModelFolder() { return oga::test::DataPath("models/separate"); }
+
+class Hpp : public oga::test::WithRuntime {
+ protected:
+  void SetUp() override {
+    WithRuntime::SetUp();
+    engine_ = std::make_unique<oga::Engine>(oga::Model(ModelFolder()));
+  }
+
+  // The tokens of one more turn of `request`.
+  Tokens Finish(oga::Request& request, const Tokens& input, uint64_t count) {
+    oga::TurnOptions options = request.CreateTurnOptions();
+    options.SetMaxGeneratedTokens(count).SetMinGeneratedTokens(count);
+    request.BeginTurn(input, options);
+    oga::EventBuffer events = engine_->CreateEventBuffer(8);
+    Tokens tokens;
+    while (engine_->HasPendingRequests()) {
+      engine_->Run(events);
+      for (const oga::Event event : events) {
+        EXPECT_TRUE(event.IsOf(request));
+        if (event.has_token()) tokens.push_back(event.token());
+        if (event.turn_finished()) last_usage_ = event.usage();
+      }
+    }
+    return tokens;
+  }
+
+  std::unique_ptr<oga::Engine> engine_;
+  oga::TurnUsage last_usage_;
+};
+
+// The code of the Error that `call` throws; Ok when it throws nothing.
+template <typename Call>
+OgaStatusCode CodeOf(const Call& call, const std::string& part = "") {
+  try {
+    call();
+  } catch (const oga::Error& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    return error.code();
+  }
+  return OgaStatusCode_Ok;
+}
+
+TEST_F(Hpp, HandlesMoveAndNeverCopy) {
+  static_assert(std::is_nothrow_move_constructible_v<oga::Request>);
+  static_assert(std::is_nothrow_move_assignable_v<oga::EventBuffer>);
+  static_assert(!std::is_copy_constructible_v<oga::Model>);
+  static_assert(!std::is_copy_assignable_v<oga::Engine>);
+  static_assert(!std::is_default_constructible_v<oga::Request>);
+  static_assert(std::is_base_of_v<std::runtime_error, oga::Error>);
+
+  oga::Request first = engine_->CreateRequest();
+  const OgaRequest* identity = first.get();
+  oga::Request second = std::move(first);
+  EXPECT_EQ(second.get(), identity);
+  EXPECT_EQ(CodeOf([&] { first.Close(); }, "request must not be null."), OgaStatusCode_InvalidArgument);
+  EXPECT_EQ(Finish(second, {3, 4}, 2).size(), 2u);
+}
+
+TEST_F(Hpp, TwoTurnsOfAConversationContinueTheSequence) {
+  oga::Request request = engine_->CreateRequest();
+  const Tokens first = Finish(request, {3, 10, 17}, 4);
+  EXPECT_EQ(last_usage_.prompt_tokens, 3u);
+  EXPECT_EQ(last_usage_.generated_tokens, 4u);
+  const Tokens second = Finish(request, {9}, 4);
+  Tokens whole{3, 10, 17};
+  whole.insert(whole.end(), first.begin(), first.end());
+  whole.push_back(9);
+  oga::Request fresh = engine_->CreateRequest();
+  EXPECT_EQ(Finish(fresh, whole, 4), second);
+}
+
+TEST_F(Hpp, RewindCancelForkAndClose) {
+  oga::Request request = engine_->CreateRequest();
+  const Tokens first = Finish(request, {3, 10}, 3);
+  request.RewindToStartOfTurn(1);
+  EXPECT_EQ(Finish(request, {3, 10}, 3), first);
+  const uint64_t turn_id = request.BeginTurn({5});
+  EXPECT_EQ(turn_id, 3u);
+  EXPECT_FALSE(request.CancelTurn(1));
+  EXPECT_TRUE(request.CancelTurn(turn_id));
+  oga::EventBuffer events = engine_->CreateEventBuffer(4);
+  engine_->Run(events);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].finish_reason(), OgaFinishReason_Cancelled);
+  EXPECT_EQ(events[0].turn_id(), 3u);
+  EXPECT_EQ(events[0].error_code(), OgaErrorCode_None);
+  EXPECT_EQ(events[0].matched_stop_string_index(), -1);
+  EXPECT_EQ(CodeOf([&] { events[1].token(); }, "event must not be null."), OgaStatusCode_InvalidArgument);
+  oga::Request fork = request.Fork();
+  request.Close();
+  EXPECT_EQ(Finish(fork, {6}, 2).size(), 2u);
+  EXPECT_EQ(CodeOf([&] { request.BeginTurn({5}); }, "closed"), OgaStatusCode_InvalidState);
+}
+
+TEST_F(Hpp, ErrorsCarryCodeAndSentence) {
+  EXPECT_EQ(CodeOf([] { oga::Model("no/such/folder"); }, "no/such/folder"), OgaStatusCode_NotFound);
+  EXPECT_EQ(CodeOf([] { oga::Config("no/such/folder"); }), OgaStatusCode_NotFound);
+  oga::Request request = engine_->CreateRequest();
+  EXPECT_EQ(CodeOf([&] { request.BeginTurn({}); }, "at least one token"), OgaStatusCode_InvalidArgument);
+  EXPECT_EQ(CodeOf([&] { request.CreateTurnOptions().SetTopP(2.0f); }, "top_p"), OgaStatusCode_InvalidArgument);
+  EXPECT_EQ(CodeOf([&] { engine_->CreateRequest(oga::RequestOptions().SetMaxSessionTokens(999)); }, "999"),
+            OgaStatusCode_InvalidArgument);
+  EXPECT_EQ(CodeOf([&] { engine_->GetStatistics().Count("nothing"); }, "'nothing'"), OgaStatusCode_InvalidArgument);
+}
+
+TEST_F(Hpp, AStringWithANulInsideIsRefusedInsteadOfCut) {
+  const std::string cut("a\0b", 3);
+  EXPECT_EQ(CodeOf([&] { oga::Config config(cut); }, "NUL"), OgaStatusCode_InvalidArgument);
+  EXPECT_EQ(CodeOf([&] { oga::StringArray().Add(cut); }, "NUL"), OgaStatusCode_InvalidArgument);
+}
+
+TEST_F(Hpp, ConfigsAndModels) {
+  oga::Config config(ModelFolder());
+  config.ClearProviders().AppendProvider("cpu").Overlay(R"({"engine": {"dynamic_batching": {"max_batch_size": 3}}})");
+  const oga::Model model(config);
+  EXPECT_EQ(model.type(), "llama");
+  EXPECT_EQ(model.device_type(), "CPU");
+  const oga::EngineCapabilities capabilities = oga::Engine(model).GetCapabilities();
+  EXPECT_EQ(capabilities.configured_max_batch_size, 3u);
+  EXPECT_EQ(capabilities.max_scheduled_tokens, 32u);
+  EXPECT_EQ(capabilities.max_request_length, 64u);
+}
+
+TEST_F(Hpp, AReleasedHandleBelongsToTheCaller) {
+  oga::Request request = engine_->CreateRequest();
+  OgaRequest* raw = request.release();
+  EXPECT_EQ(request.get(), nullptr);
+  oga::Check(OgaRequestClose(raw));
+  OgaDestroyRequest(raw);
+}
+
+TEST_F(Hpp, Lists) {
+  oga::Sequences sequences;
+  sequences.Append({1, 2});
+  sequences.AppendToken(3, 1);
+  EXPECT_EQ(sequences.size(), 2u);
+  EXPECT_EQ(sequences[0], (Tokens{1, 2}));
+  EXPECT_EQ(sequences[1], (Tokens{3}));
+  EXPECT_EQ(sequences[2], Tokens{});
+  const oga::StringArray strings({"a", "b"});
+  EXPECT_EQ(strings.size(), 2u);
+  EXPECT_EQ(strings[1], "b");
+  EXPECT_EQ(CodeOf([&] { strings[2]; }), OgaStatusCode_InvalidArgument);
+}
+
+TEST_F(Hpp, TheLibrary) {
+  EXPECT_EQ(oga::ApiVersion(), OGA_API_VERSION);
+  EXPECT_NE(oga::OrtVersion().find("libonnxruntime"), std::string::npos);
+  EXPECT_EQ(CodeOf([] { oga::SetLog("nothing", true); }, "'nothing'"), OgaStatusCode_InvalidArgument);
+  oga::SetLogCallback(nullptr);
+  EXPECT_EQ(CodeOf([] { oga::SetOrtLibrary("other.so"); }, "already in use"), OgaStatusCode_InvalidState);
+  EXPECT_EQ(engine_->GetStatistics().Count("steps"), 0u);
+  EXPECT_EQ(CodeOf([&] { engine_->SetTraceFile("no/such/folder/trace"); }, "no/such"), OgaStatusCode_IoError);
+  engine_->SetTraceFile("");
+  oga::Shutdown();
+}
+
+}  // namespace
