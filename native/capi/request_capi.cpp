@@ -41,8 +41,7 @@ OgaResult* OGA_API_CALL OgaRequestOptionsSetCacheSalt(OgaRequestOptions* options
 }
 
 OgaResult* OGA_API_CALL OgaRequestBeginTurn(OgaRequest* request, const OgaTurnOptions* turn_options,
-                                            const int32_t* input_ids, uint64_t input_ids_count,
-                                            uint64_t* out_turn_id) {
+                                            const int32_t* input_ids, uint64_t input_ids_count, uint64_t* out_turn_id) {
   return Guard([&] {
     RequireOut<uint64_t>(out_turn_id, 0, "out_turn_id");
     const std::shared_ptr<Request> held = Hold(request);

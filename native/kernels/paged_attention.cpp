@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kLog2E = 1.44269504f;
 constexpr int32_t kWriteTokens = 8;        // new tokens of one work item of the write phase
-constexpr int64_t kBusyTiles = 64;         // with so many tiles, threads find work without splitting rows
+constexpr int64_t kBusyItems = 64;         // so many keep all threads busy; more only cost
 constexpr int32_t kPartialFloats = 32768;  // scratch of the calling thread for split rows
 constexpr int32_t kLeastSlots = 8;         // fewer partials at a time are not worth a wave
 
@@ -39,28 +39,33 @@ PagedAttentionCall MakeCall(const PagedAttentionArgs& args) {
   return call;
 }
 
-// Which rows are split among threads, and how the work of both kinds of rows is counted off.
+// Which rows are split among threads into runs of splits, and how the work of both kinds of rows is counted off.
 class WorkPlan {
  public:
   explicit WorkPlan(const PagedAttentionCall& call) : call_(call) {
     const int32_t query_floats = kPartialHeaderFloats + call.padded_head_size;
     most_split_queries_ = std::min(call.tile_queries, kPartialFloats / (kLeastSlots + 1) / query_floats);
-    int64_t tiles = 0;
+    int64_t tiles = 0, splits = 0;
     for (int32_t row = 0; row < num_rows(); ++row) tiles += Tiles(row) * num_kv_heads();
-    may_split_ = tiles < kBusyTiles;
+    may_split_ = tiles < kBusyItems;
     for (int32_t row = 0; row < num_rows(); ++row) {
-      if (IsSplit(row)) {
-        split_items_ += static_cast<int64_t>(Splits(row)) * num_kv_heads();
-        slot_floats_ = std::max(slot_floats_, Queries(row) * query_floats);
-      } else {
+      if (!IsSplit(row)) {
         tile_items_ += Tiles(row) * num_kv_heads();
+        continue;
       }
+      splits += Splits(row) * num_kv_heads();
+      slot_floats_ = std::max(slot_floats_, Queries(row) * query_floats);
     }
+    if (splits == 0) return;
+    run_splits_ = static_cast<int32_t>(std::clamp<int64_t>(splits / kBusyItems, 1, slots() / 2));
+    for (int32_t row = 0; row < num_rows(); ++row) split_items_ += IsSplit(row) ? Runs(row) * num_kv_heads() : 0;
   }
 
   size_t tile_items() const { return static_cast<size_t>(tile_items_); }
   size_t split_items() const { return static_cast<size_t>(split_items_); }
-  int32_t slot_floats() const { return slot_floats_; }
+  size_t wave_items() const { return static_cast<size_t>(slots() / run_splits_); }
+  int64_t run_floats() const { return run_splits_ * slot_floats_; }
+  int64_t slot_floats() const { return slot_floats_; }
 
   // Tiles with the most keys come first, so that no thread is left with a long one at the end.
   QueryTile TileAt(size_t index) const {
@@ -77,26 +82,23 @@ class WorkPlan {
     return {row, static_cast<int32_t>(item % num_kv_heads()), static_cast<int32_t>(first), static_cast<int32_t>(count)};
   }
 
-  struct SplitItem {
-    QueryTile tile;
-    int32_t split;
-    bool starts_row;
-    bool ends_row;
-  };
-
-  // The splits of one row and kv head follow one another in position order.
-  SplitItem SplitAt(size_t index) const {
+  // The runs of one row and kv head follow one another in position order.
+  SplitRun RunAt(size_t index) const {
     int64_t item = static_cast<int64_t>(index);
     int32_t row = 0;
     for (;; ++row) {
-      const int64_t items = IsSplit(row) ? static_cast<int64_t>(Splits(row)) * num_kv_heads() : 0;
+      const int64_t items = IsSplit(row) ? Runs(row) * num_kv_heads() : 0;
       if (item < items) break;
       item -= items;
     }
-    const int32_t splits = Splits(row);
-    const int32_t nth = static_cast<int32_t>(item % splits);
-    const QueryTile tile = {row, static_cast<int32_t>(item / splits), 0, static_cast<int32_t>(Queries(row))};
-    return {tile, VisibleRange(call_.args, row).first / kKvSplit + nth, nth == 0, nth == splits - 1};
+    const QueryTile tile = {row, static_cast<int32_t>(item / Runs(row)), 0, static_cast<int32_t>(Queries(row))};
+    const int32_t start = static_cast<int32_t>(item % Runs(row)) * run_splits_;
+    return {tile, FirstSplit(row) + start, std::min(run_splits_, Splits(row) - start), slot_floats_};
+  }
+
+  bool Starts(const SplitRun& run) const { return run.first_split == FirstSplit(run.tile.row); }
+  bool Ends(const SplitRun& run) const {
+    return run.first_split + run.num_splits == FirstSplit(run.tile.row) + Splits(run.tile.row);
   }
 
  private:
@@ -104,17 +106,20 @@ class WorkPlan {
   int64_t num_kv_heads() const { return call_.args.shape.num_kv_heads; }
   int64_t Queries(int32_t row) const { return static_cast<int64_t>(NewTokens(call_.args, row)) * call_.group_size; }
   int64_t Tiles(int32_t row) const { return (Queries(row) + call_.tile_queries - 1) / call_.tile_queries; }
-  int32_t Splits(int32_t row) const {
-    const PositionRange range = VisibleRange(call_.args, row);
-    return range.last / kKvSplit - range.first / kKvSplit + 1;
-  }
+  int32_t FirstSplit(int32_t row) const { return VisibleRange(call_.args, row).first / kKvSplit; }
+  int32_t Splits(int32_t row) const { return VisibleRange(call_.args, row).last / kKvSplit - FirstSplit(row) + 1; }
+  int64_t Runs(int32_t row) const { return (Splits(row) + run_splits_ - 1) / run_splits_; }
   bool IsSplit(int32_t row) const {
     return may_split_ && Queries(row) > 0 && Queries(row) <= most_split_queries_ && Splits(row) > 1;
   }
 
+  // One slot holds what has been merged so far.
+  int64_t slots() const { return kPartialFloats / slot_floats_ - 1; }
+
   const PagedAttentionCall& call_;
   int64_t most_split_queries_;
   bool may_split_;
+  int32_t run_splits_ = 1;
   int64_t tile_items_ = 0;
   int64_t split_items_ = 0;
   int64_t slot_floats_ = 0;
@@ -128,24 +133,23 @@ void ForEach(const ParallelFor& parallel_for, size_t count, const Body& body) {
   parallel_for(count, [&body](size_t i) { body(i); });
 }
 
-// Splits are computed a wave at a time, as many as there are slots for, and merged in order between the waves.
+// Runs of splits are computed a wave at a time, as many as there are slots for, and merged in order between the waves.
 void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionCall& call, const WorkPlan& plan,
                      const ParallelFor& parallel_for) {
   alignas(64) float memory[kPartialFloats];
   float* const running = memory;
   float* const slots = memory + plan.slot_floats();
-  const size_t wave_items = static_cast<size_t>(kPartialFloats / plan.slot_floats() - 1);
-  for (size_t start = 0; start < plan.split_items(); start += wave_items) {
-    const size_t count = std::min(wave_items, plan.split_items() - start);
-    ForEach(parallel_for, count, [&](size_t i) {
-      const WorkPlan::SplitItem item = plan.SplitAt(start + i);
-      variant.attend_split(call, item.tile, item.split, slots + i * plan.slot_floats());
-    });
+  for (size_t start = 0; start < plan.split_items(); start += plan.wave_items()) {
+    const size_t count = std::min(plan.wave_items(), plan.split_items() - start);
+    ForEach(parallel_for, count,
+            [&](size_t i) { variant.attend_splits(call, plan.RunAt(start + i), slots + i * plan.run_floats()); });
     for (size_t i = 0; i < count; ++i) {
-      const WorkPlan::SplitItem item = plan.SplitAt(start + i);
-      if (item.starts_row) std::fill_n(running, plan.slot_floats(), 0.0f);
-      variant.merge(call, item.tile, slots + i * plan.slot_floats(), running);
-      if (item.ends_row) variant.finish(call, item.tile, running);
+      const SplitRun run = plan.RunAt(start + i);
+      if (plan.Starts(run)) std::fill_n(running, plan.slot_floats(), 0.0f);
+      for (int32_t split = 0; split < run.num_splits; ++split) {
+        variant.merge(call, run.tile, slots + i * plan.run_floats() + split * plan.slot_floats(), running);
+      }
+      if (plan.Ends(run)) variant.finish(call, run.tile, running);
     }
   }
 }

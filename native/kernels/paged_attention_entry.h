@@ -20,9 +20,9 @@ struct VariantEntry {
     if (call.args.cache_type == CacheType::kFloat16) return AttendTile<S, Float16>(call, tile);
     return AttendTile<S, float>(call, tile);
   }
-  static void AttendSplit(const PagedAttentionCall& call, const QueryTile& tile, int32_t split, float* partial) {
-    if (call.args.cache_type == CacheType::kFloat16) return AttendTileSplit<S, Float16>(call, tile, split, partial);
-    return AttendTileSplit<S, float>(call, tile, split, partial);
+  static void AttendSplits(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
+    if (call.args.cache_type == CacheType::kFloat16) return AttendTileSplits<S, Float16>(call, run, partials);
+    return AttendTileSplits<S, float>(call, run, partials);
   }
   static void Merge(const PagedAttentionCall& call, const QueryTile& tile, const float* partial, float* running) {
     const Partial into(call, tile, running);
@@ -34,7 +34,7 @@ struct VariantEntry {
   static void Finish(const PagedAttentionCall& call, const QueryTile& tile, const float* running) {
     WriteOutput<S>(call, tile, Partial(call, tile, const_cast<float*>(running)));
   }
-  static constexpr PagedAttentionVariant kTable = {Write, Attend, AttendSplit, Merge, Finish};
+  static constexpr PagedAttentionVariant kTable = {Write, Attend, AttendSplits, Merge, Finish};
 };
 
 }  // namespace

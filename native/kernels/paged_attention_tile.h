@@ -34,13 +34,27 @@ struct KeyGroups {
   inline typename S::Vec Load(int k, int column) const { return S::Load(data + column * group_floats + 16 * k); }
 };
 
-// Right operands of the output: value rows in the cache, whole vectors and the half vector at the end.
+// Right operands of the output: the whole vectors of value rows in the cache, and at the end the half vectors.
 template <class S, class Element>
 struct ValueRows {
   const Element* base;
   const int64_t* offsets;
   inline typename S::Vec Load(int k, int column) const { return S::Load(base + offsets[k] + 16 * column); }
 };
+// The same while the next split's keys are on their way: a line of them for each vector of values, since a burst of
+// prefetches would only wait for free miss buffers.
+template <class S, class Element>
+struct ValueRowsAhead {
+  const Element* base;
+  const int64_t* offsets;
+  const Element* next_keys;
+  const int64_t* next_offsets;
+  inline typename S::Vec Load(int k, int column) const {
+    __builtin_prefetch(next_keys + next_offsets[k] + 16 * column, 0, 2);
+    return S::Load(base + offsets[k] + 16 * column);
+  }
+};
+
 template <class S, class Element>
 struct ValueTails {
   const Element* base;
@@ -116,12 +130,12 @@ class TileAttention {
 
   // All splits in order, merged as they come.
   void Run() {
-    float* memory = running_;
-    for (int32_t i = 0; i < tile_.num_queries * (kPartialHeaderFloats + call_.padded_head_size); ++i) memory[i] = 0.0f;
-    const Partial running(call_, tile_, memory);
-    const int32_t oldest = FirstVisible(call_.args.params, Position(0));
-    for (int32_t split = oldest / kKvSplit; split <= Position(tile_.num_queries - 1) / kKvSplit; ++split) {
-      PrepareSplit(split);
+    for (int32_t i = 0; i < tile_.num_queries * (kPartialHeaderFloats + call_.padded_head_size); ++i)
+      running_[i] = 0.0f;
+    const Partial running(call_, tile_, running_);
+    last_split_ = Position(tile_.num_queries - 1) / kKvSplit;
+    for (int32_t split = FirstVisible(call_.args.params, Position(0)) / kKvSplit; split <= last_split_; ++split) {
+      ScoreSplit(split);
       for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
         rows = TileRows<S>(tile_.num_queries - first);
         WeighValues(first, rows, weighted_);
@@ -133,22 +147,32 @@ class TileAttention {
     WriteOutput<S>(call_, tile_, running);
   }
 
-  void RunSplit(int32_t split, float* memory) {
-    const Partial partial(call_, tile_, memory);
-    PrepareSplit(split);
-    for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
-      rows = TileRows<S>(tile_.num_queries - first);
-      WeighValues(first, rows, partial.values + first * partial.stride);
-    }
-    for (int32_t i = 0; i < tile_.num_queries; ++i) {
-      partial.highest[i] = highest_[i];
-      partial.weight[i] = weight_[i];
+  void RunSplits(const SplitRun& run, float* partials) {
+    last_split_ = run.first_split + run.num_splits - 1;
+    for (int32_t split = run.first_split; split <= last_split_; ++split, partials += run.slot_floats) {
+      const Partial partial(call_, tile_, partials);
+      ScoreSplit(split);
+      for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
+        rows = TileRows<S>(tile_.num_queries - first);
+        WeighValues(first, rows, partial.values + first * partial.stride);
+      }
+      for (int32_t i = 0; i < tile_.num_queries; ++i) {
+        partial.highest[i] = highest_[i];
+        partial.weight[i] = weight_[i];
+      }
     }
   }
 
  private:
   static constexpr int32_t kChunkGroups = 4;  // groups of sixteen keys transposed together, fewer for long heads
   static constexpr int32_t kKeyFloats = 16384;
+
+  // Where the keys and values of a split lie, from the head's first one. Positions that no query of the tile sees repeat
+  // the nearest one that some query does: the table may hold nothing for them.
+  struct SplitOffsets {
+    int32_t split = -1;
+    int64_t offsets[kKvSplit];
+  };
 
   int32_t Position(int32_t i) const {
     return call_.args.past_lengths[tile_.row] + (tile_.first_query + i) / call_.group_size;
@@ -166,69 +190,81 @@ class TileAttention {
     }
   }
 
-  // Scores, weights and their sums of one split.
-  void PrepareSplit(int32_t split) {
-    const int32_t start = split * kKvSplit;
-    for (int32_t i = 0; i < tile_.num_queries; ++i) {
-      const int32_t position = Position(i);
-      visible_[i].begin = Lower(Higher(FirstVisible(call_.args.params, position) - start, 0), kKvSplit);
-      visible_[i].end = Higher(Lower(position + 1 - start, kKvSplit), 0);
-    }
-    const Span span = {visible_[0].begin, visible_[tile_.num_queries - 1].end};
-    LocateKeys(start, span);
+  // The positions of a split that the tile's query `i` sees.
+  Span Visible(int32_t i, int32_t split) const {
+    const int32_t position = Position(i), start = split * kKvSplit;
+    return {Lower(Higher(FirstVisible(call_.args.params, position) - start, 0), kKvSplit),
+            Higher(Lower(position + 1 - start, kKvSplit), 0)};
+  }
+
+  // Leaves the split's weights in scores_, and where to find the next split in next_.
+  void ScoreSplit(int32_t split) {
+    const bool prefetched = next_->split == split;
+    SplitOffsets* const spare = current_;
+    current_ = next_;
+    next_ = spare;
+    if (!prefetched) Locate(split, *current_);
+    for (int32_t i = 0; i < tile_.num_queries; ++i) visible_[i] = Visible(i, split);
     const int32_t chunk = Lower(kChunkGroups, kKeyFloats / (16 * head_size_));
-    const int32_t end_group = (span.end + 15) / 16;
-    for (int32_t group = span.begin / 16; group < end_group; group += chunk) {
-      ScoreChunk(group, Lower(group + chunk, end_group));
+    const int32_t end_group = (visible_[tile_.num_queries - 1].end + 15) / 16;
+    for (int32_t group = visible_[0].begin / 16; group < end_group; group += chunk) {
+      ScoreChunk(group, Lower(group + chunk, end_group), prefetched);
     }
     for (int32_t i = 0; i < tile_.num_queries; ++i) Softmax(i);
+    next_->split = -1;
+    if (split < last_split_) Locate(split + 1, *next_);
   }
 
-  // Lanes of the first and last group that no query sees repeat the nearest key that one does: the table may hold
-  // nothing for their positions.
-  void LocateKeys(int32_t start, Span span) {
+  void Locate(int32_t split, SplitOffsets& located) const {
     const PagedAttentionShape& shape = call_.args.shape;
     const int64_t slot_floats = static_cast<int64_t>(shape.num_kv_heads) * head_size_;
+    const Span span = {Visible(0, split).begin, Visible(tile_.num_queries - 1, split).end};
     for (int32_t i = span.begin; i < span.end;) {
-      const int32_t in_block = (start + i) % shape.block_size;
-      const int32_t count = Lower(shape.block_size - in_block, span.end - i);
-      const int64_t offset = CacheOffset(call_.args, tile_.row, start + i);
-      for (int32_t j = 0; j < count; ++j) offsets_[i + j] = offset + j * slot_floats;
+      const int32_t position = split * kKvSplit + i;
+      const int32_t count = Lower(shape.block_size - position % shape.block_size, span.end - i);
+      const int64_t offset = CacheOffset(call_.args, tile_.row, position);
+      for (int32_t j = 0; j < count; ++j) located.offsets[i + j] = offset + j * slot_floats;
       i += count;
     }
-    for (int32_t i = span.begin / 16 * 16; i < span.begin; ++i) offsets_[i] = offsets_[span.begin];
-    for (int32_t i = span.end; i < (span.end + 15) / 16 * 16; ++i) offsets_[i] = offsets_[span.end - 1];
-    located_ = span;
+    for (int32_t i = 0; i < span.begin; ++i) located.offsets[i] = located.offsets[span.begin];
+    for (int32_t i = span.end; i < kKvSplit; ++i) located.offsets[i] = located.offsets[span.end - 1];
+    located.split = split;
   }
 
-  void ScoreChunk(int32_t group, int32_t end_group) {
+  void ScoreChunk(int32_t group, int32_t end_group, bool prefetched) {
     const ptrdiff_t group_floats = 16 * head_size_;
     for (int32_t g = group; g < end_group; ++g) {
-      PrefetchAhead(g);
-      float* transposed = transposed_ + (g - group) * group_floats;
-      for (int32_t d = 0; d < head_size_; d += 8) S::Transpose(keys_ + d, offsets_ + 16 * g, transposed + 16 * d);
+      TransposeGroup(g, transposed_ + (g - group) * group_floats, prefetched);
     }
-    const KeyGroups<S> right = {transposed_ - group * group_floats, group_floats};
+    const KeyGroups<S> right = {transposed_, group_floats};
     for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
       rows = TileRows<S>(tile_.num_queries - first);
       if (visible_[first + rows - 1].end <= 16 * group || visible_[first].begin >= 16 * end_group) continue;
-      const RowBlock block = {queries_ + first * head_size_, head_size_, scores_ + first * kKvSplit, kKvSplit};
-      Multiply<S, false>(rows, block, right, 0, head_size_, group, end_group);
+      float* scores = scores_ + first * kKvSplit + 16 * group;
+      const RowBlock block = {queries_ + first * head_size_, head_size_, scores, kKvSplit};
+      Multiply<S, false>(rows, block, right, 0, head_size_, 0, end_group - group);
     }
   }
 
-  // The pages of the keys after next and of this group's values, while this group's keys are at work.
-  void PrefetchAhead(int32_t group) const {
-    const int32_t end = Lower(16 * (group + 1), located_.end);
-    for (int32_t i = 16 * group; i < end; ++i) PrefetchRow(values_ + offsets_[i]);
-    const int32_t ahead = 16 * (group + kChunkGroups);
-    for (int32_t i = ahead; i < Lower(ahead + 16, located_.end); ++i) PrefetchRow(keys_ + offsets_[i]);
+  // Between the steps, the pages of the group's values are sent for, a few lines at a time, and those of keys to come
+  // unless the split before did that.
+  void TransposeGroup(int32_t group, float* transposed, bool prefetched) const {
+    const int64_t* offsets = current_->offsets + 16 * group;
+    const bool ahead = !prefetched && group + kChunkGroups < kKvSplit / 16;
+    const int32_t steps = head_size_ / 8;
+    for (int32_t step = 0, row = 0; step < steps; ++step) {
+      for (; row * steps < 16 * (step + 1); ++row) {
+        PrefetchRow(values_ + offsets[row]);
+        if (ahead) PrefetchRow(keys_ + offsets[16 * kChunkGroups + row]);
+      }
+      S::Transpose(keys_ + 8 * step, offsets, transposed + 128 * step);
+    }
   }
 
   void PrefetchRow(const Element* row) const {
     const char* bytes = reinterpret_cast<const char*>(row);
     const int32_t row_bytes = head_size_ * static_cast<int32_t>(sizeof(Element));
-    for (int32_t i = 0; i < row_bytes; i += 64) __builtin_prefetch(bytes + i);
+    for (int32_t i = 0; i < row_bytes; i += 64) __builtin_prefetch(bytes + i, 0, 2);
     asm volatile("");  // GCC takes a function that only prefetches for one without effect, and drops its calls
   }
 
@@ -280,10 +316,16 @@ class TileAttention {
     if (span.begin >= span.end) return;
     const RowBlock block = {scores_ + first * kKvSplit, kKvSplit, result, call_.padded_head_size};
     const int32_t whole = head_size_ / 16;
-    const ValueRows<S, Element> right = {values_, offsets_};
-    Multiply<S, true>(rows, block, right, span.begin, span.end, 0, whole);
+    const int64_t* offsets = current_->offsets;
+    if (first == 0 && next_->split >= 0) {
+      const ValueRowsAhead<S, Element> right = {values_, offsets, keys_, next_->offsets};
+      Multiply<S, true>(rows, block, right, span.begin, span.end, 0, whole);
+    } else {
+      const ValueRows<S, Element> right = {values_, offsets};
+      Multiply<S, true>(rows, block, right, span.begin, span.end, 0, whole);
+    }
     if (head_size_ % 16 != 0) {
-      const ValueTails<S, Element> tails = {values_, offsets_};
+      const ValueTails<S, Element> tails = {values_, offsets};
       Multiply<S, true>(rows, block, tails, span.begin, span.end, whole, whole + 1);
     }
   }
@@ -293,8 +335,10 @@ class TileAttention {
   const int32_t head_size_;
   const Element* const keys_;
   const Element* const values_;
-  Span located_{};
-  int64_t offsets_[kKvSplit];
+  int32_t last_split_ = 0;
+  SplitOffsets located_[2];
+  SplitOffsets* current_ = &located_[0];
+  SplitOffsets* next_ = &located_[1];
   Span visible_[kMaxTileQueries];
   float highest_[kMaxTileQueries];
   float weight_[kMaxTileQueries];
@@ -311,8 +355,8 @@ void AttendTile(const PagedAttentionCall& call, const QueryTile& tile) {
 }
 
 template <class S, class Element>
-void AttendTileSplit(const PagedAttentionCall& call, const QueryTile& tile, int32_t split, float* partial) {
-  TileAttention<S, Element>(call, tile).RunSplit(split, partial);
+void AttendTileSplits(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
+  TileAttention<S, Element>(call, run.tile).RunSplits(run, partials);
 }
 
 }  // namespace

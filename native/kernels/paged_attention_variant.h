@@ -29,6 +29,14 @@ struct QueryTile {
   int32_t num_queries;
 };
 
+// Consecutive splits of a tile, whose partials lie `slot_floats` apart.
+struct SplitRun {
+  QueryTile tile;
+  int32_t first_split;
+  int32_t num_splits;
+  int64_t slot_floats;
+};
+
 // A softmax-weighted sum that is not finished, in one piece of memory: per query the highest score, the sum of the
 // weights, and then padded_head_size weighted values each. No keys seen yet is a sum of 0.
 inline constexpr int32_t kPartialHeaderFloats = 2;
@@ -38,8 +46,8 @@ struct PagedAttentionVariant {
   void (*write_tokens)(const PagedAttentionCall& call, int32_t begin, int32_t end);
   // Computes the output of a tile.
   void (*attend)(const PagedAttentionCall& call, const QueryTile& tile);
-  // The partial of one split of kKvSplit positions.
-  void (*attend_split)(const PagedAttentionCall& call, const QueryTile& tile, int32_t split, float* partial);
+  // The partials of a run of splits of kKvSplit positions.
+  void (*attend_splits)(const PagedAttentionCall& call, const SplitRun& run, float* partials);
   // Merges the partial of the next split into `running`, which starts as zeros.
   void (*merge)(const PagedAttentionCall& call, const QueryTile& tile, const float* partial, float* running);
   // Writes the output of a tile whose splits have all been merged.

@@ -37,8 +37,20 @@ struct Simd {
     std::memcpy(&four, p, sizeof(four));
     return four;
   }
+  // ToFloat of four at a time.
   static inline Four LoadFour(const Float16* p) {
-    return Four{ToFloat(p[0]), ToFloat(p[1]), ToFloat(p[2]), ToFloat(p[3])};
+    typedef uint16_t FourHalves __attribute__((vector_size(8)));
+    FourHalves halves;
+    std::memcpy(&halves, p, sizeof(halves));
+    const FourWords bits = __builtin_convertvector(halves, FourWords);
+    const FourWords magnitude = bits & 0x7fffu;
+    // A half denormal is rebiased as if it had a leading one, which the difference takes away again.
+    const FourWords denormal = (FourWords)(magnitude < 0x0400u), endless = (FourWords)(magnitude > 0x7bffu);
+    const FourWords quiet = (FourWords)(magnitude > 0x7c00u) & 0x00400000u;
+    const FourWords rebiased = (magnitude << 13) + 0x38000000u + (denormal & 0x00800000u);
+    const Four finite = (Four)rebiased - (Four)(denormal & 0x38800000u);
+    const FourWords value = (FourWords)finite | (endless & 0x7f800000u) | quiet;
+    return (Four)(value | ((bits & 0x8000u) << 16));
   }
   static inline void StoreFour(float* p, Four four) { std::memcpy(p, &four, sizeof(four)); }
   static inline void StoreFour(Float16* p, Four four) {

@@ -92,8 +92,7 @@ void* KvStorage::Tensor(uint32_t layer, KvSide side) const {
 
 void KvStorage::CopyBlock(int32_t source, int32_t target) const {
   const auto exists = [&](int32_t block) { return block >= 0 && static_cast<uint32_t>(block) < shape_.num_blocks; };
-  OGA_CHECK_MSG(exists(source) && exists(target), "copy of block ", source, " to ", target, " of ",
-                shape_.num_blocks);
+  OGA_CHECK_MSG(exists(source) && exists(target), "copy of block ", source, " to ", target, " of ", shape_.num_blocks);
   if (source == target) return;
   for (uint64_t i = 0; i < kSides * shape_.num_layers; ++i) {
     unsigned char* const tensor = tensors_ + i * tensor_stride_bytes_;

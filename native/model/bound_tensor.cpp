@@ -25,7 +25,7 @@ void BoundTensor::Reserve(size_t bytes) {
   if (bytes <= capacity_bytes_ && memory_ != nullptr) return;
   const size_t capacity_bytes = std::max({bytes, 2 * capacity_bytes_, kAlignment});
   bound_rank_ = 0;
-  memory_.reset(static_cast<std::byte*>(::operator new(capacity_bytes, std::align_val_t{kAlignment})));
+  memory_.reset(static_cast<std::byte*>(::operator new (capacity_bytes, std::align_val_t{kAlignment})));
   capacity_bytes_ = capacity_bytes;
 }
 

@@ -30,7 +30,7 @@ class BoundTensor {
 
  private:
   struct Free {
-    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{kAlignment}); }
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
   };
   static constexpr size_t kAlignment = 64;
   static constexpr size_t kMaxRank = 2;

@@ -197,9 +197,10 @@ class ManifestReader {
       if (IsKnownInput(input.name)) continue;
       const std::string where = Message(Printable(inputs_.graph()), ": input ", Quoted(input.name));
       if (IsLayerName(input.name, names().past_key_names) || IsLayerName(input.name, names().past_value_names)) {
-        Throw(StatusCode::kModelError, where, " is the cache of a layer that the config does not have: ",
-              "model.decoder.num_hidden_layers is ", config_.decoder().num_hidden_layers, " and ",
-              manifest_.layers.size(), " of the layers have a paged cache");
+        Throw(StatusCode::kModelError, where,
+              " is the cache of a layer that the config does not have: ", "model.decoder.num_hidden_layers is ",
+              config_.decoder().num_hidden_layers, " and ", manifest_.layers.size(),
+              " of the layers have a paged cache");
       }
       Throw(StatusCode::kModelError, where, " of shape ", ort::ShapeText(input.dims),
             " is not named in model.decoder.inputs, so nothing would fill it; name it there if it is one of ",

@@ -29,8 +29,7 @@ KvShape ShapeOf(const DecoderManifest& manifest, const EngineLimits& limits) {
 }
 
 ExecutionStatus StatusOf(const Error& error) {
-  const bool out_of_memory =
-      error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kOutOfMemory;
+  const bool out_of_memory = error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kOutOfMemory;
   return out_of_memory ? ExecutionStatus::kCapacityExceeded : ExecutionStatus::kFatal;
 }
 

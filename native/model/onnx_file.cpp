@@ -96,8 +96,8 @@ void CheckWeightsFile(const std::string& graph, const std::string& path, const E
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     const int error = errno;
-    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, what, " cannot be opened: ",
-          std::string(std::strerror(error)), "; a model folder must be copied whole");
+    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, what,
+          " cannot be opened: ", std::string(std::strerror(error)), "; a model folder must be copied whole");
   }
   struct stat status;
   const bool known = fstat(file, &status) == 0;

@@ -30,12 +30,10 @@ void CheckBatch(const ExecutionBatch& batch) {
     Require(batch.past_lengths[row] >= 0, "row ", row, " has a past of ", batch.past_lengths[row]);
   }
   Require(batch.block_table_columns > 0 && batch.block_table.size() == rows * batch.block_table_columns,
-          "a block table of ", batch.block_table.size(), " entries for ", rows, " rows of ",
-          batch.block_table_columns);
+          "a block table of ", batch.block_table.size(), " entries for ", rows, " rows of ", batch.block_table_columns);
   int64_t previous = -1;
   for (const int64_t index : batch.logits_indices) {
-    Require(index > previous && index < tokens, "logits index ", index, " after ", previous, " of ", tokens,
-            " tokens");
+    Require(index > previous && index < tokens, "logits index ", index, " after ", previous, " of ", tokens, " tokens");
     previous = index;
   }
 }
@@ -89,9 +87,9 @@ void PackedInputs::PackMetadata(const ExecutionBatch& batch) {
 
 void PackedInputs::PackPositions(const ExecutionBatch& batch) {
   const int64_t tokens = Count(batch.token_ids.size());
-  auto* const positions = static_cast<int64_t*>(manifest_.position_rows == 1
-                                                    ? position_ids_.Shape({tokens})
-                                                    : position_ids_.Shape({manifest_.position_rows, tokens}));
+  auto* const positions =
+      static_cast<int64_t*>(manifest_.position_rows == 1 ? position_ids_.Shape({tokens})
+                                                         : position_ids_.Shape({manifest_.position_rows, tokens}));
   for (size_t row = 0; row < batch.rows(); ++row) {
     const int32_t begin = batch.cumulative_lengths[row];
     for (int32_t token = begin; token < batch.cumulative_lengths[row + 1]; ++token) {

@@ -56,7 +56,8 @@ using LogFunction = void (*)(void* state, LogSeverity severity, const char* cate
                              const char* code_location, const char* message);
 using LoopBody = void (*)(void* state, size_t index);
 
-// X(slot, result, name, parameters)
+// X(slot, result, name, parameters). Not formatted by the tool, which takes the parameters for multiplications.
+// clang-format off
 #define OGA_ORT_SLOTS(X)                                                                                             \
   X(0, Status*, CreateStatus, (ErrorCode code, const char* message))                                                 \
   X(1, ErrorCode, GetErrorCode, (const Status* status))                                                              \
@@ -133,6 +134,7 @@ using LoopBody = void (*)(void* state, size_t index);
   X(271, Status*, SetSymbolicDimensions, (ShapeInfo* info, const char** names, size_t rank))                         \
   X(274, Status*, KernelContext_ParallelFor,                                                                         \
     (const KernelContext* context, LoopBody body, size_t count, size_t batches, void* state))
+// clang-format on
 
 // The slots as typed function pointers.
 struct Api {

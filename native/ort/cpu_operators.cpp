@@ -6,8 +6,8 @@
 namespace oga::ort {
 
 CpuOperators::CpuOperators()
-    : microsoft_(Make<abi::CustomOpDomain>(Api().CreateCustomOpDomain, "cannot create an operator domain",
-                                           "com.microsoft")) {
+    : microsoft_(
+          Make<abi::CustomOpDomain>(Api().CreateCustomOpDomain, "cannot create an operator domain", "com.microsoft")) {
   Check(Api().CustomOpDomain_Add(microsoft_.get(), PagedAttentionOp()), "cannot add the PagedAttention operator");
 }
 

@@ -15,8 +15,8 @@ void ForwardLog(void*, abi::LogSeverity severity, const char* category, const ch
   const log::Level level = severity == abi::LogSeverity::kFatal ? log::Level::kWarning : log::Level::kInfo;
   if (!log::IsEnabled(level)) return;
   try {
-    log::Write(level, Message("onnxruntime: ", category == nullptr ? "" : category, ": ",
-                              message == nullptr ? "" : message));
+    log::Write(level,
+               Message("onnxruntime: ", category == nullptr ? "" : category, ": ", message == nullptr ? "" : message));
   } catch (...) {
     // A lost log line must not become a failure of the call that logged.
   }

@@ -42,14 +42,13 @@ std::string PathOfSymbol(void* symbol, const std::string& fallback) {
   return AbsolutePath(info.dli_fname);
 }
 
-// Never freed: kernels, sessions and the runtime's own threads may use it until the process ends.
-const abi::Api* ReadTable(const void* const* table) {
-  auto api = std::make_unique<abi::Api>();
+std::shared_ptr<const abi::Api> ReadTable(const void* const* table) {
+  auto api = std::make_shared<abi::Api>();
 #define OGA_ORT_READ(slot, Result, Name, Parameters) \
   api->Name = reinterpret_cast<decltype(api->Name)>(const_cast<void*>(table[slot]));
   OGA_ORT_SLOTS(OGA_ORT_READ)
 #undef OGA_ORT_READ
-  return api.release();
+  return api;
 }
 
 // `handle` is what dlopen returned for `path`.

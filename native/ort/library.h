@@ -3,6 +3,7 @@
 // Any thread. A loaded library is never unloaded: its code must outlive every session, allocator and log callback.
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace oga::ort {
@@ -18,9 +19,9 @@ inline constexpr int kMinimumMinor = 23;
 
 // A runtime that was opened and found usable.
 struct Library {
-  const abi::Api* api = nullptr;  // lives as long as the process
-  std::string version;            // "1.23.0"
-  std::string path;               // of the file, absolute where the loader tells
+  std::shared_ptr<const abi::Api> api;
+  std::string version;  // "1.23.0"
+  std::string path;     // of the file, absolute where the loader tells
 
   // Whether this is release `major`.`minor` or a later one.
   bool IsAtLeast(int major, int minor) const;

@@ -42,15 +42,14 @@ std::optional<float> NodeInfo::Float(const char* attribute) const {
 }
 
 std::optional<std::string> NodeInfo::String(const char* attribute) const {
-  return ReadText([&](char* out, size_t* size) {
-    return Api().KernelInfoGetAttribute_string(info_, attribute, out, size);
-  });
+  return ReadText(
+      [&](char* out, size_t* size) { return Api().KernelInfoGetAttribute_string(info_, attribute, out, size); });
 }
 
 bool NodeInfo::HasInput(size_t index) const {
   if (index >= num_inputs_) return false;
-  const auto name = ReadText(
-      [&](char* out, size_t* size) { return Api().KernelInfo_GetInputName(info_, index, out, size); });
+  const auto name =
+      ReadText([&](char* out, size_t* size) { return Api().KernelInfo_GetInputName(info_, index, out, size); });
   return name.has_value() && !name->empty();
 }
 

@@ -236,8 +236,8 @@ void PagedAttentionKernel::ReadRotary(const KernelContext& context, kernels::Pag
   RequireShape(cosine, kCosCache, {cosine.dims[0], cosine.dims[1]});
   RequireShape(sine, kSinCache, {cosine.dims[0], cosine.dims[1]});
   if (cosine.dims[1] < 1 || 2 * cosine.dims[1] > args->shape.head_size) {
-    Throw(StatusCode::kInvalidArgument, node_, ": input cos_cache has ", cosine.dims[1],
-          " columns; a head of size ", args->shape.head_size, " takes 1 to ", args->shape.head_size / 2);
+    Throw(StatusCode::kInvalidArgument, node_, ": input cos_cache has ", cosine.dims[1], " columns; a head of size ",
+          args->shape.head_size, " takes 1 to ", args->shape.head_size / 2);
   }
   args->params.rotary_positions = Narrow(cosine.dims[0], "rotary positions");
   args->params.rotary_dim = static_cast<int32_t>(2 * cosine.dims[1]);
@@ -248,8 +248,7 @@ void PagedAttentionKernel::ReadRotary(const KernelContext& context, kernels::Pag
 // The kernel writes into the input caches. Outputs elsewhere would be left unwritten, so they must be the same memory.
 void PagedAttentionKernel::RequireUpdateInPlace(const KernelContext& context,
                                                 const kernels::PagedAttentionArgs& args) const {
-  const int64_t dims[] = {args.shape.num_blocks, args.shape.block_size, args.shape.num_kv_heads,
-                          args.shape.head_size};
+  const int64_t dims[] = {args.shape.num_blocks, args.shape.block_size, args.shape.num_kv_heads, args.shape.head_size};
   const void* const caches[] = {args.key_cache, args.value_cache};
   for (size_t i = 0; i < std::size(caches); ++i) {
     const void* const updated = context.Output(i + 1, dims);

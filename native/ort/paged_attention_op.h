@@ -37,9 +37,9 @@ enum PagedAttentionInput : size_t {
 
 // Their names in the operator's documentation, for messages.
 inline constexpr std::array<const char*, kPagedAttentionInputs> kPagedAttentionInputNames = {
-    "query",        "key",           "value",         "key_cache", "value_cache", "cumulative_sequence_length",
-    "past_seqlens", "block_table",   "cos_cache",     "sin_cache", "slot_mapping", "head_sink",
-    "q_norm_weight", "k_norm_weight", "k_scale",      "v_scale",   "attention_metadata"};
+    "query",         "key",           "value",     "key_cache", "value_cache",       "cumulative_sequence_length",
+    "past_seqlens",  "block_table",   "cos_cache", "sin_cache", "slot_mapping",      "head_sink",
+    "q_norm_weight", "k_norm_weight", "k_scale",   "v_scale",   "attention_metadata"};
 
 // Immutable and valid for the whole process. Made for the runtime in use.
 const abi::CustomOp* PagedAttentionOp();

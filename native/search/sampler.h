@@ -17,7 +17,7 @@
 namespace oga::search {
 
 struct SampleInputs {
-  std::span<const float> logits;              // [vocab]
+  std::span<const float> logits;  // [vocab]
   const SamplingSettings* settings = nullptr;
   std::span<const TokenId> penalized_tokens;  // distinct tokens of the sequence; used when the penalty is not 1
   std::span<const TokenId> masked_tokens;     // never chosen (EOS ids below the minimum length)
@@ -59,9 +59,9 @@ class Sampler {
   double TotalWeight() const;
   TokenId Draw(double uniform) const;
 
-  std::vector<float> scores_;          // the row after penalty and mask
+  std::vector<float> scores_;  // the row after penalty and mask
   std::vector<Candidate> candidates_;
-  std::vector<uint64_t> ranks_;        // scratch of the selections
+  std::vector<uint64_t> ranks_;  // scratch of the selections
 };
 
 }  // namespace oga::search

@@ -18,9 +18,7 @@ std::string PinningField(const SamplingOptions& options, const SearchDefaults& d
   return {};
 }
 
-bool AsksForGreedy(const SamplingOptions& options) {
-  return options.temperature == 0.0f || options.top_k == 1;
-}
+bool AsksForGreedy(const SamplingOptions& options) { return options.temperature == 0.0f || options.top_k == 1; }
 
 // A set option that only sampling reads, as "top_p = 0.5"; empty when there is none.
 std::string OptionOnlySamplingReads(const SamplingOptions& options) {

@@ -90,8 +90,8 @@ TEST_F(Config, AMissingFolderIsNamed) {
 
 TEST_F(Config, AFolderWithoutAConfigNamesTheFile) {
   OgaConfig* config = nullptr;
-  EXPECT_TRUE(Fails(OgaCreateConfig(test::DataPath("models").c_str(), &config), OgaStatusCode_NotFound,
-                    "genai_config.json"));
+  EXPECT_TRUE(
+      Fails(OgaCreateConfig(test::DataPath("models").c_str(), &config), OgaStatusCode_NotFound, "genai_config.json"));
 }
 
 }  // namespace

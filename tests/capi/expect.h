@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPECT(condition)                                                        \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-      exit(1);                                                                   \
-    }                                                                            \
+#define EXPECT(condition)                                                     \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                                \
+    }                                                                         \
   } while (0)
 
 #define EXPECT_OK(call) expect_ok((call), __FILE__, __LINE__)

@@ -49,7 +49,7 @@ inline ::testing::AssertionResult Fails(OgaResult* result, OgaStatusCode code, c
   const Outcome outcome = Take(result);
   if (outcome.code == code && outcome.message.find(part) != std::string::npos) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "status " << outcome.code << " (wanted " << code << "), message \""
-                                     << outcome.message << "\" (wanted \"" << part << "\")";
+                                       << outcome.message << "\" (wanted \"" << part << "\")";
 }
 
 template <auto Destroy>

@@ -51,8 +51,8 @@ TEST_F(Model, AGraphThatDoesNotMatchItsConfigIsRefusedNamingTheTensor) {
 
 TEST_F(Model, APlainExportIsRefusedWithTheCommandThatConvertsIt) {
   OgaModel* model = nullptr;
-  EXPECT_TRUE(Fails(OgaCreateModel(test::DataPath("models/plain").c_str(), &model), OgaStatusCode_Unsupported,
-                    "oga convert"));
+  EXPECT_TRUE(
+      Fails(OgaCreateModel(test::DataPath("models/plain").c_str(), &model), OgaStatusCode_Unsupported, "oga convert"));
 }
 
 TEST_F(Model, AMissingGraphNamesTheFile) {

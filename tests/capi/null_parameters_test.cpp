@@ -214,8 +214,7 @@ class NullParameters : public WithEngine {
         {"OgaStringArrayAddString", "str", [&] { return OgaStringArrayAddString(strings_.get(), nullptr); }},
         {"OgaStringArrayGetCount", "string_array", [&] { return OgaStringArrayGetCount(nullptr, &size_out_); }},
         {"OgaStringArrayGetCount", "out", [&] { return OgaStringArrayGetCount(strings_.get(), nullptr); }},
-        {"OgaStringArrayGetString", "string_array",
-         [&] { return OgaStringArrayGetString(nullptr, 0, &string_out_); }},
+        {"OgaStringArrayGetString", "string_array", [&] { return OgaStringArrayGetString(nullptr, 0, &string_out_); }},
         {"OgaStringArrayGetString", "out", [&] { return OgaStringArrayGetString(strings_.get(), 0, nullptr); }},
     };
   }

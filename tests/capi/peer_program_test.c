@@ -1,6 +1,6 @@
 /* A host of the peer's engine API: two turns of one conversation, streamed, beside a second conversation. Written
- * against the public contract of that API alone (the name of its header, its functions, its constants), so that it shows
- * what such a program sees when it is compiled for oga instead.
+ * against the public contract of that API alone (the name of its header, its functions, its constants), so that it
+ * shows what such a program sees when it is compiled for oga instead.
  */
 #include "ort_genai_c.h"
 

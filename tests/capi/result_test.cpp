@@ -16,8 +16,9 @@ TEST(Result, CarriesACodeAndASentence) {
   OgaResult* result = OgaSetLogBool("loud", true);
   ASSERT_NE(result, nullptr);
   EXPECT_EQ(OgaResultGetCode(result), OgaStatusCode_InvalidArgument);
-  EXPECT_STREQ(OgaResultGetError(result), "there is no log channel 'loud'; the channels are 'enabled' (all of them), "
-                                          "'warning' and 'info'");
+  EXPECT_STREQ(OgaResultGetError(result),
+               "there is no log channel 'loud'; the channels are 'enabled' (all of them), "
+               "'warning' and 'info'");
   OgaDestroyResult(result);
 }
 

@@ -63,8 +63,8 @@ TEST(StringArray, RefusesAnIndexOutOfRange) {
   const StringArrayHandle owned(array);
   Must(OgaStringArrayAddString(array, "only"));
   const char* string = "before";
-  EXPECT_TRUE(Fails(OgaStringArrayGetString(array, 1, &string), OgaStatusCode_InvalidArgument,
-                    "index is 1; the list has 1"));
+  EXPECT_TRUE(
+      Fails(OgaStringArrayGetString(array, 1, &string), OgaStatusCode_InvalidArgument, "index is 1; the list has 1"));
   EXPECT_EQ(string, nullptr);
 }
 

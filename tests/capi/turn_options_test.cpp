@@ -55,8 +55,8 @@ TEST_F(TurnOptions, IllegalValuesAreRefusedAndKeepThePrevious) {
   for (const float bad : {-0.1f, kNan, kInf, -kInf}) {
     EXPECT_TRUE(Fails(OgaTurnOptionsSetTemperature(options, bad), OgaStatusCode_InvalidArgument, "temperature"));
     EXPECT_TRUE(Fails(OgaTurnOptionsSetTopP(options, bad), OgaStatusCode_InvalidArgument, "top_p"));
-    EXPECT_TRUE(Fails(OgaTurnOptionsSetRepetitionPenalty(options, bad), OgaStatusCode_InvalidArgument,
-                      "repetition_penalty"));
+    EXPECT_TRUE(
+        Fails(OgaTurnOptionsSetRepetitionPenalty(options, bad), OgaStatusCode_InvalidArgument, "repetition_penalty"));
   }
   EXPECT_TRUE(Fails(OgaTurnOptionsSetTopP(options, 1.0001f), OgaStatusCode_InvalidArgument, "top_p is 1.0001"));
   EXPECT_TRUE(Fails(OgaTurnOptionsSetRepetitionPenalty(options, 0.0f), OgaStatusCode_InvalidArgument));
@@ -205,14 +205,14 @@ TEST_F(TurnOptions, ContradictionsAreRefusedWhenTheTurnBegins) {
         Must(OgaTurnOptionsSetMaxGeneratedTokens(options, 2));
       },
       "min_generated_tokens is 5"));
-  EXPECT_TRUE(RefusedAtBegin(
-      [](OgaTurnOptions* options) { Must(OgaTurnOptionsSetMinGeneratedTokens(options, UINT64_MAX)); },
-      "min_generated_tokens is 18446744073709551615"));
+  EXPECT_TRUE(
+      RefusedAtBegin([](OgaTurnOptions* options) { Must(OgaTurnOptionsSetMinGeneratedTokens(options, UINT64_MAX)); },
+                     "min_generated_tokens is 18446744073709551615"));
   EXPECT_TRUE(RefusedAtBegin([](OgaTurnOptions* options) { Must(OgaTurnOptionsSetTemperature(options, 0.5f)); },
                              "temperature = 0.5"));
   EXPECT_TRUE(RefusedAtBegin([](OgaTurnOptions* options) { Must(OgaTurnOptionsSetTopK(options, 5)); }, "top_k = 5"));
-  EXPECT_TRUE(RefusedAtBegin([](OgaTurnOptions* options) { Must(OgaTurnOptionsSetTopP(options, 0.5f)); },
-                             "top_p = 0.5"));
+  EXPECT_TRUE(
+      RefusedAtBegin([](OgaTurnOptions* options) { Must(OgaTurnOptionsSetTopP(options, 0.5f)); }, "top_p = 0.5"));
 }
 
 TEST_F(TurnOptions, AnAbsurdMaximumMeansNoLimit) {

@@ -1,12 +1,13 @@
 # The models of the C++ tests, built into OGA_TEST_DATA_DIR/models by build_models.py.
 include_guard(GLOBAL)
 
+set(model_builders build_models.py operator_cases.py paged_decoder.py scenario.py)
 set(model_python ${OGA_TEST_PYTHON})
 if(NOT model_python)
   find_program(OGA_SYSTEM_PYTHON NAMES python3 REQUIRED)
   set(model_python ${OGA_SYSTEM_PYTHON})
 endif()
-file(GLOB model_builders CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.py)
+list(TRANSFORM model_builders PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 set(models_stamp ${CMAKE_CURRENT_BINARY_DIR}/models.stamp)
 add_custom_command(
   OUTPUT ${models_stamp}

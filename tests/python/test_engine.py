@@ -164,6 +164,13 @@ def test_an_absurd_capacity_is_refused(engine: oga.Engine) -> None:
         engine.create_event_buffer(2**40)
 
 
+def test_a_cache_that_no_memory_holds_is_a_memory_error(make_model: Callable[..., oga.Model]) -> None:
+    huge = make_model(num_blocks=2**31 - 1)
+    with pytest.raises(MemoryError, match="num_blocks") as caught:
+        oga.Engine(huge)
+    assert isinstance(caught.value, oga.ResourceExhaustedError)
+
+
 def test_an_engine_needs_a_model() -> None:
     with pytest.raises(TypeError, match=r"oga\.Model, not str"):
         oga.Engine("folder")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The real SmolLM2-135M-Instruct on the engine: the text of transformers, in any company and however prompts are cut."""
+"""The real SmolLM2-135M-Instruct on the engine: the text of transformers, in any company, with prompts cut anyhow."""
 
 from __future__ import annotations
 

@@ -36,7 +36,15 @@ AllocationPause::~AllocationPause() { state.active = was_active_; }
 
 void* operator new(std::size_t bytes) { return oga::testing::Allocate(bytes); }
 void* operator new[](std::size_t bytes) { return oga::testing::Allocate(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return oga::testing::Allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

@@ -90,16 +90,11 @@ static void begin_turn(Conversation* conversation, const Tokens* input, uint64_t
 
 static const char* reason_name(OgaFinishReason reason) {
   switch (reason) {
-    case OgaFinishReason_Eos:
-      return "the model ended it";
-    case OgaFinishReason_MaxGeneratedTokens:
-      return "the turn's limit";
-    case OgaFinishReason_MaxSessionTokens:
-      return "the session's limit";
-    case OgaFinishReason_Cancelled:
-      return "cancelled";
-    default:
-      return "failed";
+    case OgaFinishReason_Eos: return "the model ended it";
+    case OgaFinishReason_MaxGeneratedTokens: return "the turn's limit";
+    case OgaFinishReason_MaxSessionTokens: return "the session's limit";
+    case OgaFinishReason_Cancelled: return "cancelled";
+    default: return "failed";
   }
 }
 
@@ -150,8 +145,7 @@ static void handle_event(const OgaEngineEvent* event, Conversation* conversation
   }
 }
 
-static void run_until_idle(OgaEngine* engine, OgaEngineEventBuffer* buffer, Conversation* conversations,
-                           size_t count) {
+static void run_until_idle(OgaEngine* engine, OgaEngineEventBuffer* buffer, Conversation* conversations, size_t count) {
   bool pending = true;
   for (;;) {
     size_t i;

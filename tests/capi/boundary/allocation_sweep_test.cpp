@@ -161,9 +161,9 @@ TEST_F(AllocationSweep, OfCallsThatFailAnyway) {
   EXPECT_GT(Sweep([&] { return OgaRequestBeginTurn(request.get(), nullptr, &bad, 1, &turn_id); },
                   OgaStatusCode_InvalidArgument),
             0);
-  EXPECT_GT(Sweep([&] { return OgaEngineStatisticsGetCount(statistics, "nothing", &count); },
-                  OgaStatusCode_InvalidArgument),
-            0);
+  EXPECT_GT(
+      Sweep([&] { return OgaEngineStatisticsGetCount(statistics, "nothing", &count); }, OgaStatusCode_InvalidArgument),
+      0);
 }
 
 }  // namespace

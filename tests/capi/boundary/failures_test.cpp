@@ -83,8 +83,8 @@ TEST_F(Failures, AnExceptionFromTheModelIsFatalAndNeverReachesTheHost) {
   BeginTurn(request.get(), Prompt(5));
   host_.executor->outcomes.push_back({.throws = true});
   EXPECT_EQ(Step(host_.engine.get(), host_.buffer.get()).at(0).error, OgaErrorCode_EngineExecutionFailure);
-  EXPECT_TRUE(Fails(OgaEngineRun(host_.engine.get(), host_.buffer.get()), OgaStatusCode_EngineUnhealthy,
-                    "scripted exception"));
+  EXPECT_TRUE(
+      Fails(OgaEngineRun(host_.engine.get(), host_.buffer.get()), OgaStatusCode_EngineUnhealthy, "scripted exception"));
 }
 
 TEST_F(Failures, OneBadRowEndsItsOwnTurnOnly) {
@@ -103,7 +103,8 @@ TEST_F(Failures, OneBadRowEndsItsOwnTurnOnly) {
 
   uint64_t turn_id = 9;
   const int32_t token = 1;
-  EXPECT_TRUE(Fails(OgaRequestBeginTurn(bad.get(), nullptr, &token, 1, &turn_id), OgaStatusCode_InvalidState, "failed"));
+  EXPECT_TRUE(
+      Fails(OgaRequestBeginTurn(bad.get(), nullptr, &token, 1, &turn_id), OgaStatusCode_InvalidState, "failed"));
   EXPECT_TRUE(Succeeds(OgaRequestRewindToStartOfTurn(bad.get(), 1)));
   EXPECT_EQ(BeginTurn(bad.get(), Prompt(2)), 2u);
 }

@@ -28,8 +28,8 @@ struct ScriptedHost {
     parts.traits.vocab_size = testing::EngineHarness::kVocab;
     parts.traits.eos_token_ids = {testing::EngineHarness::kEos};
     parts.validate = true;
-    auto scripted = std::make_unique<UncountedExecutor>(parts.limits, testing::EngineHarness::kVocab,
-                                                        testing::EngineHarness::Next);
+    auto scripted =
+        std::make_unique<UncountedExecutor>(parts.limits, testing::EngineHarness::kVocab, testing::EngineHarness::Next);
     executor = scripted.get();
     parts.executor = std::move(scripted);
     engine.reset(new OgaEngine{oga::Engine::Create(std::move(parts))});

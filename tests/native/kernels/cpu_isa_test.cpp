@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
@@ -43,6 +44,10 @@ TEST(CpuIsa, RefusesAVariantTheMachineLacksAndListsWhatItHas) {
   EXPECT_EQ(error.code(), StatusCode::kUnsupported);
   EXPECT_EQ(error.message(),
             "OGA_CPU_ISA is avx512, but this machine runs only: portable, avx2; name one of these or unset it");
+}
+
+TEST(CpuIsa, SelectsWhatTheEnvironmentAsksOfThisMachine) {
+  EXPECT_EQ(SelectedCpuIsa(), ResolveCpuIsa(std::getenv("OGA_CPU_ISA"), BestCpuIsa()));
 }
 
 }  // namespace

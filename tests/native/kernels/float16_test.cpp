@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/simd_portable.h"
+
 namespace oga::kernels {
 namespace {
 
@@ -19,6 +21,16 @@ TEST(Float16, WidensEveryValueByItsDefinition) {
   EXPECT_EQ(ToFloat(Float16{0xfc00}), -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(ToFloat(Float16{0x7c01})));
   EXPECT_TRUE(std::signbit(ToFloat(Float16{0x8000})));
+}
+
+TEST(Float16, WidensFourAtATimeToTheSameBits) {
+  for (uint32_t bits = 0; bits < 0x10000; bits += 4) {
+    Float16 halves[4];
+    float floats[4];
+    for (uint32_t i = 0; i < 4; ++i) halves[i].bits = static_cast<uint16_t>(bits + i);
+    Simd::StoreFour(floats, Simd::LoadFour(halves));
+    for (uint32_t i = 0; i < 4; ++i) ASSERT_EQ(BitsFromFloat(floats[i]), BitsFromFloat(ToFloat(halves[i]))) << bits + i;
+  }
 }
 
 TEST(Float16, RoundsToTheNearestAndTiesToEven) {

@@ -82,23 +82,30 @@ TEST(PagedAttentionBits, DoNotDependOnThreadsOrOrder) {
   }
 }
 
-// A few long rows are split among threads, and come in waves when their partial results are many; a crowd is not split.
+// Long rows are split among threads when few share the call. With long heads the partial results come in waves, with
+// very long rows a thread takes runs of splits; a crowd is not split.
 TEST(PagedAttentionBits, DoNotDependOnSplittingLongRows) {
+  CaseSpec waves;
+  waves.num_heads = 16;
+  waves.head_size = 256;
+  waves.rows.assign(40, {20, 1});
+  waves.rows[7] = {8 * kKvSplit + 17, 1};
+  waves.rows[8] = {3 * kKvSplit - 1, 1};
+  CaseSpec runs;
+  runs.head_size = 32;
+  runs.rows.assign(40, {20, 1});
+  runs.rows[5] = {70 * kKvSplit, 1};
+  runs.rows[6] = {5 * kKvSplit, 3};
   for (const CpuIsa isa : AvailableIsas()) {
-    for (const CacheType type : {CacheType::kFloat32, CacheType::kFloat16}) {
-      CaseSpec spec;
-      spec.num_heads = 16;
-      spec.num_kv_heads = 2;
-      spec.head_size = 128;
-      spec.cache_type = type;
-      spec.rows.assign(40, {20, 1});
-      spec.rows[7] = {8 * kKvSplit + 17, 1};
-      spec.rows[8] = {3 * kKvSplit - 1, 2};
-      SCOPED_TRACE(std::string(CpuIsaName(isa)) + ": " + spec.Describe());
-      PagedAttentionCase crowd(spec), alone(spec);
-      crowd.Run(isa, OnFourThreads);
-      alone.RunRowByRow(isa);
-      ExpectSameBits(crowd, alone);
+    for (CaseSpec spec : {waves, runs}) {
+      for (const CacheType type : {CacheType::kFloat32, CacheType::kFloat16}) {
+        spec.cache_type = type;
+        SCOPED_TRACE(std::string(CpuIsaName(isa)) + ": " + spec.Describe());
+        PagedAttentionCase crowd(spec), alone(spec);
+        crowd.Run(isa, OnFourThreads);
+        alone.RunRowByRow(isa);
+        ExpectSameBits(crowd, alone);
+      }
     }
   }
 }

@@ -2,6 +2,8 @@
 #include "kernels/paged_attention.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -238,6 +240,69 @@ TEST(PagedAttention, ComputesSoftmaxWeightsToAFewUnitsInTheLastPlace) {
             << CpuIsaName(isa) << ", step " << step << ", key " << i;
       }
     }
+  }
+}
+
+// Each split's highest score lies far from the others', so that merging in either direction must scale.
+TEST(PagedAttention, MergesSplitsWhoseScoresRiseAndFall) {
+  for (const CpuIsa isa : AvailableIsas()) {
+    CaseSpec spec;
+    spec.num_heads = spec.num_kv_heads = 1;
+    spec.head_size = 32;
+    spec.rotary = false;
+    spec.scale = 1.0f;
+    spec.rows = {{0, 6 * kKvSplit}};
+    PagedAttentionCase run(spec);
+    constexpr float kLevels[] = {-50.0f, 50.0f, -150.0f, 49.0f, 60.0f, 58.0f};
+    for (int32_t i = 0; i < run.num_tokens; ++i) {
+      for (int32_t d = 0; d < 32; ++d) run.query[i * 32 + d] = run.key[i * 32 + d] = 0.0f;
+      run.query[i * 32] = 1.0f;
+      run.key[i * 32] = kLevels[i / kKvSplit] + static_cast<float>(i % 5);
+    }
+    run.Run(isa);
+    SCOPED_TRACE(CpuIsaName(isa));
+    run.ExpectOutputNear(run.ExpectedOutput());
+  }
+}
+
+// A copy of a cache, readable and writable in one range of whole pages only.
+class GuardedMemory {
+ public:
+  GuardedMemory(const std::vector<uint8_t>& content, size_t begin, size_t end) : bytes_(content.size()) {
+    memory_ = static_cast<uint8_t*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    std::memcpy(memory_, content.data(), bytes_);
+    EXPECT_EQ(mprotect(memory_, begin, PROT_NONE), 0);
+    EXPECT_EQ(mprotect(memory_ + end, bytes_ - end, PROT_NONE), 0);
+  }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  ~GuardedMemory() { munmap(memory_, bytes_); }
+  uint8_t* data() { return memory_; }
+
+ private:
+  size_t bytes_;
+  uint8_t* memory_;
+};
+
+TEST(PagedAttention, TouchesNoSlotBeforeTheWindowOrBehindTheLastToken) {
+  const int32_t page_bytes = static_cast<int32_t>(sysconf(_SC_PAGESIZE));
+  for (const CpuIsa isa : AvailableIsas()) {
+    CaseSpec spec;  // eight slots a page
+    spec.head_size = 128;
+    spec.num_heads = spec.num_kv_heads = page_bytes / (8 * 4 * spec.head_size);
+    spec.block_size = 256;
+    spec.rows = {{117, 3}};  // sees slots 56 to 119
+    spec.window = 62;
+    PagedAttentionCase plain(spec), guarded(spec);
+    plain.Run(isa);
+    const size_t block = static_cast<size_t>(guarded.block_table[0]) * spec.block_size / 8;
+    const size_t begin = (block + 56 / 8) * page_bytes, end = (block + 120 / 8) * page_bytes;
+    GuardedMemory keys(guarded.key_cache, begin, end), values(guarded.value_cache, begin, end);
+    PagedAttentionArgs args = guarded.Args();
+    args.key_cache = keys.data();
+    args.value_cache = values.data();
+    PagedAttention(isa, args, Serially);
+    EXPECT_EQ(std::memcmp(plain.output.data(), guarded.output.data(), 4 * plain.output.size()), 0);
   }
 }
 

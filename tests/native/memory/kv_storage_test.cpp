@@ -122,8 +122,8 @@ TEST(KvStorage, SaysHowMuchItWantedWhenTheSystemRefuses) {
   KvShape shape = SmallShape();
   shape.num_blocks = 0x7fffffff;
   shape.block_size_slots = 1 << 16;
-  for (const auto& [kv_heads, part] : {std::pair{2u, " bytes, which the system does not give"},
-                                       {1u << 28, "more bytes than there are addresses"}}) {
+  for (const auto& [kv_heads, part] :
+       {std::pair{2u, " bytes, which the system does not give"}, {1u << 28, "more bytes than there are addresses"}}) {
     shape.num_kv_heads = kv_heads;
     try {
       const KvStorage storage(shape);

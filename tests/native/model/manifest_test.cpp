@@ -176,8 +176,7 @@ TEST_F(Manifests, RefuseCachesOfAnotherShape) {
                                           "dimension 2 must be 2", "model.decoder.num_key_value_heads"});
   Input("past_key_values.0.key").dims[2] = Fixed(2);
   Output("present.1.value").dims[3] = Fixed(64);
-  ExpectRefused(StatusCode::kModelError,
-                {"'present.1.value'", "dimension 3 must be 8", "model.decoder.head_size"});
+  ExpectRefused(StatusCode::kModelError, {"'present.1.value'", "dimension 3 must be 8", "model.decoder.head_size"});
   Output("present.1.value").dims = {Open("a"), Open("b"), Open("c")};
   ExpectRefused(StatusCode::kModelError, {"'present.1.value'", "rank 3", "num_key_value_heads, head_size]"});
 }
@@ -203,8 +202,8 @@ TEST_F(Manifests, RefuseLogitsOfAnotherTypeOrWidth) {
 
 TEST_F(Manifests, RefuseLayersThatTheConfigDoesNotHave) {
   Overlay(R"({"model": {"decoder": {"num_hidden_layers": 1}}})");
-  ExpectRefused(StatusCode::kModelError, {"'past_key_values.1.key' is the cache of a layer",
-                                          "model.decoder.num_hidden_layers is 1"});
+  ExpectRefused(StatusCode::kModelError,
+                {"'past_key_values.1.key' is the cache of a layer", "model.decoder.num_hidden_layers is 1"});
 }
 
 TEST_F(Manifests, RefuseInputsThatNothingWouldFill) {
@@ -224,8 +223,8 @@ TEST_F(Manifests, RecogniseAPlainExportAndSayHowToConvertIt) {
     Remove(inputs_, name);
   }
   Input("input_ids").dims = {Open("batch"), Open("sequence")};
-  ExpectRefused(StatusCode::kUnsupported, {"plain export", "input_ids of shape [batch, sequence]",
-                                           "oga convert '/models/small' NEW_FOLDER"});
+  ExpectRefused(StatusCode::kUnsupported,
+                {"plain export", "input_ids of shape [batch, sequence]", "oga convert '/models/small' NEW_FOLDER"});
   inputs_.push_back({"attention_mask", ElementType::kInt64, {Open("batch"), Open("total")}});
   ExpectRefused(StatusCode::kUnsupported, {"plain export", "has the input 'attention_mask'", "oga convert"});
 }

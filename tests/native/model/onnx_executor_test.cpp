@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "model/model.h"
+#include "native/model/allocation_hooks.h"
 #include "native/model/scenario.h"
 #include "support/test_data.h"
 
@@ -144,6 +145,17 @@ TEST_F(OnnxExecutors, RefuseABatchWhosePartsDoNotFit) {
   has(refused([](auto& step) { step.ids[3] = 61; }), "61");
   has(refused([](auto& step) { step.copies = {{0, 24}}; }), "copy of block 0 to 24 of 24");
   EXPECT_EQ(Logits(*executor, good), expected) << "a refused batch left a trace";
+}
+
+TEST_F(OnnxExecutors, ReportMemoryThatRunsOutAsCapacityAndRunTheStepLater) {
+  const auto executor = model_->CreateExecutor(model_->ResolveLimits());
+  testing::g_fail_aligned_allocations = true;
+  const ExecutionResult result = executor->Execute(scenario_.steps[0].Batch(scenario_.columns));
+  testing::g_fail_aligned_allocations = false;
+  EXPECT_EQ(result.status, ExecutionStatus::kCapacityExceeded) << result.message;
+  EXPECT_TRUE(result.logits.empty());
+  const auto fresh = model_->CreateExecutor(model_->ResolveLimits());
+  EXPECT_EQ(Logits(*executor, scenario_.steps[0]), Logits(*fresh, scenario_.steps[0]));
 }
 
 TEST_F(OnnxExecutors, OfAGraphWithOneRowOfLogitsPerRowRefuseOtherTokens) {

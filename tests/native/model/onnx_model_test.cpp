@@ -33,8 +33,8 @@ TEST_F(OnnxModels, TellWhatAnEngineNeedsToKnow) {
 }
 
 TEST_F(OnnxModels, SizeTheirCacheByTheMemoryThatIsThere) {
-  const auto model = LoadOnnxModel(Config("separate").WithOverlay(
-      R"({"engine": {"dynamic_batching": {"num_blocks": null}}})"));
+  const auto model =
+      LoadOnnxModel(Config("separate").WithOverlay(R"({"engine": {"dynamic_batching": {"num_blocks": null}}})"));
   const EngineLimits limits = model->ResolveLimits();
   // 16 resident requests of 63 stored tokens each, in blocks of 4.
   EXPECT_EQ(limits.num_blocks, 16u * 16);
@@ -58,8 +58,7 @@ TEST_F(OnnxModels, RefuseInputsThisBuildDoesNotFill) {
 }
 
 TEST_F(OnnxModels, NameTheGraphThatIsNotThere) {
-  const GenaiConfig config =
-      Config("separate").WithOverlay(R"({"model": {"decoder": {"filename": "gone.onnx"}}})");
+  const GenaiConfig config = Config("separate").WithOverlay(R"({"model": {"decoder": {"filename": "gone.onnx"}}})");
   const Error error = ErrorOf([&] { LoadOnnxModel(config); });
   EXPECT_EQ(error.code(), StatusCode::kNotFound);
   EXPECT_CONTAINS(error.message(), "models/separate/gone.onnx");

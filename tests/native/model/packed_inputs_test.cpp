@@ -2,37 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "native/model/allocation_hooks.h"
 #include "native/model/scenario.h"
 #include "ort/session.h"
 #include "support/test_data.h"
-
-namespace {
-std::atomic<int> g_allocations{0};
-}  // namespace
-
-// Replaced for this whole test program, to count. Not inlined: the compiler would see malloc meet delete and warn.
-[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  ++g_allocations;
-  return std::malloc(size == 0 ? 1 : size);
-}
-[[gnu::noinline]] void* operator new(size_t size) {
-  if (void* memory = operator new(size, std::nothrow)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
-  ++g_allocations;
-  const size_t unit = static_cast<size_t>(alignment);
-  if (void* memory = std::aligned_alloc(unit, (size + unit - 1) / unit * unit)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 
 namespace oga {
 namespace {
@@ -43,8 +16,7 @@ using PackedInputsOfASession = test::WithRuntime;
 TEST_F(PackedInputsOfASession, AllocateAndBindNothingForAStepOfTheSameShape) {
   const std::string folder = test::DataPath("models/packed_float16");
   const ort::Session session(folder + "/model.onnx", {});
-  const DecoderManifest manifest =
-      ReadManifest(session.inputs(), session.outputs(), GenaiConfig::FromFolder(folder));
+  const DecoderManifest manifest = ReadManifest(session.inputs(), session.outputs(), GenaiConfig::FromFolder(folder));
   ort::IoBinding binding(session);
   PackedInputs inputs(manifest, binding, session.environment());
   const testing::Scenario scenario = testing::ReadScenario(folder);
@@ -56,11 +28,11 @@ TEST_F(PackedInputsOfASession, AllocateAndBindNothingForAStepOfTheSameShape) {
   inputs.Pack(large, large.logits_indices);
   inputs.Pack(decode, decode.logits_indices);
 
-  const int before = g_allocations;
+  const int before = testing::g_allocations;
   for (int i = 0; i < 20; ++i) inputs.Pack(i % 2 == 0 ? next : decode, decode.logits_indices);
-  EXPECT_EQ(g_allocations, before);
+  EXPECT_EQ(testing::g_allocations, before);
   inputs.Pack(large, large.logits_indices);
-  EXPECT_GT(g_allocations, before) << "the counter does not count";
+  EXPECT_GT(testing::g_allocations, before) << "the counter does not count";
 }
 
 }  // namespace

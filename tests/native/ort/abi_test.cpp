@@ -42,9 +42,9 @@ class DeclaredSlots : public test::WithRuntime {
     Shutdown();
     auto& api = const_cast<abi::Api&>(Api());  // the table itself is ours and not const
     original_ = api;
-#define OGA_COUNT(slot, Result, Name, Parameters)             \
-  Calls()[slot] = 0;                                          \
-  Counted<slot, decltype(abi::Api::Name)>::real = api.Name;   \
+#define OGA_COUNT(slot, Result, Name, Parameters)           \
+  Calls()[slot] = 0;                                        \
+  Counted<slot, decltype(abi::Api::Name)>::real = api.Name; \
   api.Name = &Counted<slot, decltype(abi::Api::Name)>::Call;
     OGA_ORT_SLOTS(OGA_COUNT)
 #undef OGA_COUNT
@@ -102,7 +102,7 @@ TEST_F(DeclaredSlots, AreAllCalledByRealUse) {
 
 TEST(Slots, AreDeclaredInOrderAndOnce) {
   int previous = -1;
-#define OGA_ORDER(slot, Result, Name, Parameters)        \
+#define OGA_ORDER(slot, Result, Name, Parameters)           \
   EXPECT_GT(slot, previous) << #Name << " is out of order"; \
   previous = slot;
   OGA_ORT_SLOTS(OGA_ORDER)

@@ -20,8 +20,8 @@ Error OpenError(const std::string& path) {
   try {
     OpenLibrary(path, "from the test");
   } catch (const Error& error) {
-    for (const char* part : {path.c_str(), "from the test", "1.23 or newer", "pip install 'oga[cpu]'",
-                             "OGA_ORT_LIBRARY"}) {
+    for (const char* part :
+         {path.c_str(), "from the test", "1.23 or newer", "pip install 'oga[cpu]'", "OGA_ORT_LIBRARY"}) {
       EXPECT_NE(error.message().find(part), std::string::npos) << part << " is not in: " << error.message();
     }
     return error;

@@ -188,12 +188,12 @@ TEST_F(PagedAttentionNode, RefusesMalformedTablesAndLeavesTheCacheAlone) {
   const auto expect_refused = [&](const std::string& message) {
     EXPECT_EQ(message.rfind("PagedAttention node /attn: ", 0), 0u) << message;
   };
-  expect_refused(RunError({0, 2}, {0}, {6}));           // no such block
-  expect_refused(RunError({0, 2}, {0}, {-1}));          // not mapped
-  expect_refused(RunError({0, 2}, {3}, {1}));           // the second token has no column
-  expect_refused(RunError({0, 2}, {-1}, {1}));          // negative past
-  expect_refused(RunError({0, 3, 2}, {0, 0}, {1, 2}));  // borders that go backwards
-  expect_refused(RunError({1, 2}, {0}, {1}));           // borders that do not start at 0
+  expect_refused(RunError({0, 2}, {0}, {6}));                           // no such block
+  expect_refused(RunError({0, 2}, {0}, {-1}));                          // not mapped
+  expect_refused(RunError({0, 2}, {3}, {1}));                           // the second token has no column
+  expect_refused(RunError({0, 2}, {-1}, {1}));                          // negative past
+  expect_refused(RunError({0, 3, 2}, {0, 0}, {1, 2}));                  // borders that go backwards
+  expect_refused(RunError({1, 2}, {0}, {1}));                           // borders that do not start at 0
   expect_refused(RunError({0, 1}, {64}, std::vector<int32_t>(17, 1)));  // beyond the rotary tables
 }
 

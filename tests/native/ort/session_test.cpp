@@ -87,8 +87,8 @@ TEST_F(Sessions, NameTheInputThatDoesNotFit) {
   IoBinding binding(session);
   std::vector<float> x(4);
   const int64_t matrix[] = {2, 2};
-  binding.BindInput("x", Tensor(session.environment(), x.data(), sizeof(float) * x.size(), matrix,
-                                ElementType::kFloat));
+  binding.BindInput("x",
+                    Tensor(session.environment(), x.data(), sizeof(float) * x.size(), matrix, ElementType::kFloat));
   binding.BindOutput("y", Floats(session, x));
   try {
     session.Run(binding);
@@ -108,8 +108,8 @@ TEST_F(Sessions, NameTheInputThatDoesNotFit) {
 // Folders that a careless string conversion would lose: Linux paths are bytes.
 TEST_F(Sessions, LoadFromAnyPathTogetherWithExternalWeights) {
   const fs::path root = fs::path(testing::TempDir()) / "oga_paths";
-  for (const char* name : {"a b", "mod\xC3\xA8le", "\xE6\xA8\xA1\xE5\x9E\x8B", "\xF0\x9F\x99\x82", "#%&';$()",
-                           "latin\xE9", "\xFF\xFE"}) {
+  for (const char* name :
+       {"a b", "mod\xC3\xA8le", "\xE6\xA8\xA1\xE5\x9E\x8B", "\xF0\x9F\x99\x82", "#%&';$()", "latin\xE9", "\xFF\xFE"}) {
     fs::remove_all(root);
     const fs::path folder = root / name;
     fs::create_directories(folder);

@@ -30,8 +30,7 @@ TEST(DecodeError, TreatsABrokenMarkAsPlainText) {
 }
 
 TEST(DecodeError, IsOneLineOfText) {
-  EXPECT_EQ(DecodeError(kFail, "first\nsecond \xFF\n", "run").message(),
-            "run: onnxruntime says: first second \\xff");
+  EXPECT_EQ(DecodeError(kFail, "first\nsecond \xFF\n", "run").message(), "run: onnxruntime says: first second \\xff");
 }
 
 TEST(DecodeError, TellsMemoryThatRanOutFromOtherFailures) {

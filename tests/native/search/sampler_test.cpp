@@ -59,13 +59,8 @@ std::vector<bool> Support(const Row& row, const SamplingSettings& settings, Extr
 
 // Each setting of the token choice once, so that what must hold for all of them is checked for all of them.
 std::vector<SamplingSettings> EverySetting() {
-  return {Greedy(),
-          Sampling(1.0f),
-          Sampling(1e-7f),
-          Sampling(1e6f),
-          Sampling(0.7f, 2),
-          Sampling(0.7f, 0, 0.5f),
-          Sampling(0.7f, 3, 0.9f)};
+  return {Greedy(),          Sampling(1.0f),          Sampling(1e-7f),        Sampling(1e6f),
+          Sampling(0.7f, 2), Sampling(0.7f, 0, 0.5f), Sampling(0.7f, 3, 0.9f)};
 }
 
 TEST(Sampler, GreedyTakesTheLargestLogit) {
@@ -224,8 +219,7 @@ TEST(Sampler, TheMostLikelyTokenIsNeverDropped) {
 
 TEST(Sampler, TopKAndTopPBreakTiesByLowestId) {
   const Row row(8, 1.5f);
-  EXPECT_EQ(Support(row, Sampling(1.0f, 3)),
-            (std::vector<bool>{true, true, true, false, false, false, false, false}));
+  EXPECT_EQ(Support(row, Sampling(1.0f, 3)), (std::vector<bool>{true, true, true, false, false, false, false, false}));
   EXPECT_EQ(Support(row, Sampling(1.0f, 0, 0.5f)),
             (std::vector<bool>{true, true, true, true, false, false, false, false}));
   // -0 and 0 are one score.
