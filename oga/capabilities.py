@@ -13,7 +13,7 @@ class EngineCapabilities:
     """An immutable snapshot of an engine's limits, made by :meth:`oga.Engine.get_capabilities`. Any thread."""
 
     __slots__ = ("_limits",)
-    _limits: tuple[int, int, int]
+    _limits: tuple[int, int, int, bool]
 
     def __init__(self) -> None:
         raise TypeError("oga.EngineCapabilities: No constructor defined! Use Engine.get_capabilities().")
@@ -26,6 +26,7 @@ class EngineCapabilities:
             lib.OgaEngineCapabilitiesGetConfiguredMaxBatchSize(pointer),
             lib.OgaEngineCapabilitiesGetMaxScheduledTokens(pointer),
             lib.OgaEngineCapabilitiesGetMaxRequestLength(pointer),
+            lib.OgaEngineCapabilitiesGetPrefixCaching(pointer),
         )
         lib.OgaDestroyEngineCapabilities(pointer)
         return self
@@ -45,8 +46,14 @@ class EngineCapabilities:
         """The longest sequence (prompt, output and continuations) a request may reach, in tokens."""
         return self._limits[2]
 
+    @property
+    def prefix_caching(self) -> bool:
+        """Whether requests share the cached blocks of a common beginning."""
+        return self._limits[3]
+
     def __repr__(self) -> str:
         return (
             f"<oga.EngineCapabilities configured_max_batch_size={self.configured_max_batch_size} "
-            f"max_scheduled_tokens={self.max_scheduled_tokens} max_request_length={self.max_request_length}>"
+            f"max_scheduled_tokens={self.max_scheduled_tokens} max_request_length={self.max_request_length} "
+            f"prefix_caching={self.prefix_caching}>"
         )

@@ -143,6 +143,10 @@ class Engine(Handle):
         with self._guard:
             return EngineStatistics._take(create("OgaEngineStatistics", lib.OgaEngineGetStatistics, self._pointer))
 
+    def drop_prefix_cache(self) -> None:
+        """Forgets every cached beginning that no request owns; nothing that a request generates depends on it."""
+        self._call(lib.OgaEngineDropPrefixCache)
+
     def set_trace_file(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes] | None) -> None:
         """Writes one JSON object per attempted step, a line each, to a file; None ends tracing.
 

@@ -22,13 +22,17 @@ class RequestOptions(Handle):
 
     _destroy = "OgaDestroyRequestOptions"
 
-    def __init__(self, *, max_session_tokens: int | None = None, priority: int | None = None) -> None:
+    def __init__(
+        self, *, max_session_tokens: int | None = None, priority: int | None = None, cache_salt: int | None = None
+    ) -> None:
         """Creates an option set; what is not given stays unset."""
         super().__init__(create("OgaRequestOptions", lib.OgaCreateRequestOptions))
         if max_session_tokens is not None:
             self.set_max_session_tokens(max_session_tokens)
         if priority is not None:
             self.set_priority(priority)
+        if cache_salt is not None:
+            self.set_cache_salt(cache_salt)
 
     def set_max_session_tokens(self, max_session_tokens: int) -> None:
         """Limits the whole sequence: prompt, output and continuations of all turns, in tokens.
@@ -45,6 +49,13 @@ class RequestOptions(Handle):
         It never starves the others.
         """
         self._call(lib.OgaRequestOptionsSetPriority, arguments.int32(priority, "priority"))
+
+    def set_cache_salt(self, cache_salt: int) -> None:
+        """Isolates requests in the prefix cache: only those with the same salt (0 to 2**64 - 1) share beginnings.
+
+        The default is 0. Different salts keep one user from telling, by timing, what another one has asked.
+        """
+        self._call(lib.OgaRequestOptionsSetCacheSalt, arguments.uint64(cache_salt, "cache_salt"))
 
 
 class Request(Handle):

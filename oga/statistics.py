@@ -38,7 +38,17 @@ class EngineStatistics:
     total_blocks: int
     """Cache blocks of the engine."""
     free_blocks: int
-    """Cache blocks that nobody uses now."""
+    """Cache blocks that are available now, the cached ones among them."""
+    cached_blocks: int
+    """Cache blocks without an owner that are kept for their content."""
+    prefix_queries: int
+    """Admissions that looked for their beginning in the prefix cache."""
+    prefix_hits: int
+    """Of them, the ones that found some of it."""
+    prefix_tokens_saved: int
+    """Tokens that were not computed again because the cache held them."""
+    prefix_evictions: int
+    """Cached blocks that gave way to new ones."""
     block_bytes: int
     """Bytes of one cache block over all layers, keys and values."""
 

@@ -22,6 +22,12 @@ OGA_EXPORT size_t OGA_API_CALL OgaEngineCapabilitiesGetMaxScheduledTokens(const 
 OGA_EXPORT uint64_t OGA_API_CALL
 OgaEngineCapabilitiesGetMaxRequestLength(const OgaEngineCapabilities* capabilities);
 
+/**
+ * Whether requests share the cached blocks of a common beginning (`engine.dynamic_batching.prefix_caching`, on by
+ * default). NULL gives false. Since 0.1.
+ */
+OGA_EXPORT bool OGA_API_CALL OgaEngineCapabilitiesGetPrefixCaching(const OgaEngineCapabilities* capabilities);
+
 #if defined(__cplusplus)
 }
 #endif

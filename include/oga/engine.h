@@ -70,6 +70,13 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineGetCapabilities(const OgaEngine* eng
 OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineGetStatistics(const OgaEngine* engine, OgaEngineStatistics** out);
 
 /**
+ * Forgets every cached beginning that no request owns. Nothing that a request generates depends on it.
+ *
+ * Owner thread. Since 0.1.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineDropPrefixCache(OgaEngine* engine);
+
+/**
  * Writes one JSON object per attempted step, a line each, to a file: its rows, the requests that waited and for what,
  * what was dropped, the outcome, and microseconds per phase. `oga trace FILE` summarises and draws it.
  *

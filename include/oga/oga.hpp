@@ -161,6 +161,10 @@ class RequestOptions : public Handle<OgaRequestOptions, OgaDestroyRequestOptions
     Check(OgaRequestOptionsSetMaxSessionTokens(get(), tokens));
     return *this;
   }
+  RequestOptions& SetCacheSalt(uint64_t cache_salt) {
+    Check(OgaRequestOptionsSetCacheSalt(get(), cache_salt));
+    return *this;
+  }
   RequestOptions& SetPriority(int32_t priority) {
     Check(OgaRequestOptionsSetPriority(get(), priority));
     return *this;
@@ -315,6 +319,7 @@ struct EngineCapabilities {
   size_t configured_max_batch_size = 0;
   size_t max_scheduled_tokens = 0;
   uint64_t max_request_length = 0;
+  bool prefix_caching = false;
 };
 
 // A snapshot of an engine's counters.
@@ -352,6 +357,8 @@ class Engine : public Handle<OgaEngine, OgaDestroyEngine> {
   // Writes a line of JSON per step to a file; an empty path ends that.
   void SetTraceFile(const std::string& path) { Check(OgaEngineSetTraceFile(get(), internal::Text(path))); }
 
+  void DropPrefixCache() { Check(OgaEngineDropPrefixCache(get())); }
+
   EngineStatistics GetStatistics() const {
     return EngineStatistics(internal::Make<OgaEngineStatistics*>(OgaEngineGetStatistics, get()));
   }
@@ -362,6 +369,7 @@ class Engine : public Handle<OgaEngine, OgaDestroyEngine> {
     capabilities.configured_max_batch_size = OgaEngineCapabilitiesGetConfiguredMaxBatchSize(snapshot.get());
     capabilities.max_scheduled_tokens = OgaEngineCapabilitiesGetMaxScheduledTokens(snapshot.get());
     capabilities.max_request_length = OgaEngineCapabilitiesGetMaxRequestLength(snapshot.get());
+    capabilities.prefix_caching = OgaEngineCapabilitiesGetPrefixCaching(snapshot.get());
     return capabilities;
   }
 };

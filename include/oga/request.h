@@ -37,6 +37,16 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaRequestOptionsSetMaxSessionTokens(OgaReque
 OGA_EXPORT OgaResult* OGA_API_CALL OgaRequestOptionsSetPriority(OgaRequestOptions* options, int32_t priority);
 
 /**
+ * Isolates requests from one another in the prefix cache: only requests with the same salt share cached beginnings, so
+ * that nobody can tell from timing what somebody else has asked.
+ *
+ * :param cache_salt: default 0
+ *
+ * Since 0.1.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaRequestOptionsSetCacheSalt(OgaRequestOptions* options, uint64_t cache_salt);
+
+/**
  * Starts a turn: appends input to the sequence and queues it.
  *
  * Legal before the first turn and after a completed one whose events are all drained.

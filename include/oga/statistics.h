@@ -15,8 +15,11 @@ OGA_EXPORT void OGA_API_CALL OgaDestroyEngineStatistics(OgaEngineStatistics* sta
  * Reads one counter by name.
  *
  * Since creation: "steps" (committed), "rows" and "scheduled_tokens" (summed over committed steps),
- * "generated_tokens", "rolled_back_steps", "preemptions", "dropped_residents".
- * Now: "live_requests", "resident_requests", "block_size", "total_blocks", "free_blocks", "block_bytes".
+ * "generated_tokens", "rolled_back_steps", "preemptions", "dropped_residents"; of the prefix cache "prefix_queries"
+ * (admissions that looked for their beginning), "prefix_hits" (of them, ones that found some), "prefix_tokens_saved"
+ * and "prefix_evictions".
+ * Now: "live_requests", "resident_requests", "block_size", "total_blocks", "free_blocks" (available, the cached ones
+ * among them), "cached_blocks" (kept for their content, without an owner), "block_bytes".
  *
  * :param out: 0 when the call fails
  *

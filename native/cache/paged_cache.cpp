@@ -11,7 +11,11 @@ namespace {
 uint32_t CeilDiv(uint32_t value, uint32_t divisor) { return (value + divisor - 1) / divisor; }
 }  // namespace
 
-PagedCache::PagedCache(uint32_t blocks, uint32_t block_size_slots) : block_size_(block_size_slots), pool_(blocks) {
+PagedCache::PagedCache(uint32_t blocks, uint32_t block_size_slots, const PrefixCacheOptions& prefix)
+    : block_size_(block_size_slots),
+      pool_(blocks),
+      prefix_(prefix),
+      index_(prefix.enabled ? blocks : 0, block_size_slots) {
   reserved_.reserve(blocks);
 }
 
@@ -24,67 +28,107 @@ void PagedCache::EnsureRows(size_t rows) {
   copies_.reserve(rows);
 }
 
-Reservation PagedCache::Reserve(std::span<const RowPlan> rows) {
+Reservation PagedCache::Reserve(const StepPlan& plan) {
   OGA_CHECK(!live_);
   growth_.clear();
+  hits_.clear();
   reserved_.clear();
   copies_.clear();
   table_columns_ = 0;
+  growth_.reserve(plan.rows.size());
+  copies_.reserve(plan.rows.size());
+  hits_.reserve(plan.hits.size());
   live_ = true;
   // From here on the destructor undoes whatever was taken when a row fails.
   Reservation reservation(this);
-  for (const RowPlan& row : rows) ReserveRow(row);
+  // Before anything is taken: taking may evict retired blocks, and a row's own beginning may be among them.
+  ShareHits(plan);
+  for (size_t i = 0; i < plan.rows.size(); ++i) ReserveRow(plan.rows[i], growth_[i]);
   pool_generation_ = pool_.generation();
   return reservation;
 }
 
-void PagedCache::ReserveRow(const RowPlan& row) {
-  Table& table = tables_[row.slot];
-  RowGrowth growth;
-  growth.slot = row.slot;
+void PagedCache::ShareHits(const StepPlan& plan) {
+  for (const RowPlan& row : plan.rows) {
+    RowGrowth growth;
+    growth.slot = row.slot;
+    growth.first_hit = static_cast<uint32_t>(hits_.size());
+    OGA_CHECK(row.hit_blocks == 0 || tables_[row.slot].blocks.empty());
+    for (uint32_t i = 0; i < row.hit_blocks; ++i) {
+      const BlockId block = plan.hits[row.first_hit + i];
+      OGA_CHECK(index_.Published(block));
+      pool_.Share(block);
+      hits_.push_back(block);
+      ++growth.hit_blocks;
+    }
+    growth_.push_back(growth);
+  }
+}
+
+void PagedCache::ReserveRow(const RowPlan& row, RowGrowth& growth) {
+  BlockTable& table = tables_[row.slot];
   growth.old_blocks = static_cast<uint32_t>(table.blocks.size());
   growth.first_reserved = static_cast<uint32_t>(reserved_.size());
-  growth.new_blocks = row.target_blocks - growth.old_blocks;
   growth.filled_after_slots = row.past_tokens + row.scheduled_tokens;
   growth.table_generation = table.generation;
-  OGA_CHECK(row.target_blocks >= growth.old_blocks && table.filled_slots == row.past_tokens);
-  OGA_CHECK(growth.filled_after_slots <= row.target_blocks * block_size_);
-  OGA_CHECK(row.copies_tail == NextBlockShared(row.slot));
-  OGA_CHECK(pool_.free_blocks() >= growth.new_blocks + (row.copies_tail ? 1 : 0));
+  const uint32_t held = growth.old_blocks + growth.hit_blocks;
+  OGA_CHECK(row.target_blocks >= held);
+  OGA_CHECK(table.filled_slots + growth.hit_blocks * block_size_ == row.past_tokens);
+  OGA_CHECK(growth.filled_after_slots <= uint64_t{row.target_blocks} * block_size_);
+  OGA_CHECK(row.copies_tail == NextBlockProtected(row.slot));
+  const uint32_t new_blocks = row.target_blocks - held;
+  OGA_CHECK(pool_.available_blocks() >= new_blocks + (row.copies_tail ? 1 : 0));
 
   if (row.target_blocks > table.blocks.capacity()) {
     table.blocks.reserve(std::max<size_t>(row.target_blocks, 2 * table.blocks.capacity()));
   }
-  growth_.reserve(growth_.size() + 1);
-  copies_.reserve(copies_.size() + 1);
-  for (uint32_t i = 0; i < growth.new_blocks; ++i) reserved_.push_back(pool_.Reserve());
+  for (; growth.new_blocks < new_blocks; ++growth.new_blocks) reserved_.push_back(Take());
   if (row.copies_tail) {
     growth.copied_block = static_cast<int32_t>(row.past_tokens / block_size_);
-    growth.copy = pool_.Reserve();
+    growth.copy = Take();
     copies_.push_back({table.blocks[growth.copied_block], growth.copy});
   }
-  growth_.push_back(growth);
   table_columns_ = std::max(table_columns_, row.target_blocks);
 }
+
+BlockId PagedCache::Take() noexcept {
+  if (pool_.free_blocks() == 0) {
+    const BlockId oldest = pool_.OldestRetired();
+    index_.Remove(oldest);
+    pool_.Evict(oldest);
+    ++counters_.evictions;
+  }
+  return pool_.Reserve();
+}
+
+void PagedCache::Release(BlockId block) noexcept { pool_.Release(block, index_.Published(block)); }
 
 bool PagedCache::NothingMoved() const noexcept {
   if (pool_.generation() != pool_generation_) return false;
   return std::all_of(growth_.begin(), growth_.end(), [this](const RowGrowth& growth) {
-    const Table& table = tables_[growth.slot];
+    const BlockTable& table = tables_[growth.slot];
+    const size_t after = size_t{growth.old_blocks} + growth.hit_blocks + growth.new_blocks;
     return table.generation == growth.table_generation && table.blocks.size() == growth.old_blocks &&
-           table.blocks.capacity() >= growth.old_blocks + growth.new_blocks;
+           table.blocks.capacity() >= after;
   });
 }
 
-void PagedCache::PublishRow(const RowGrowth& growth) noexcept {
-  Table& table = tables_[growth.slot];
+void PagedCache::CommitRow(const RowGrowth& growth) noexcept {
+  BlockTable& table = tables_[growth.slot];
+  for (uint32_t i = 0; i < growth.hit_blocks; ++i) table.blocks.push_back(hits_[growth.first_hit + i]);
+  if (prefix_.enabled && growth.old_blocks == 0) {
+    ++counters_.queries;
+    counters_.hits += growth.hit_blocks > 0;
+    counters_.tokens_saved += uint64_t{growth.hit_blocks} * block_size_;
+    table.published_blocks = growth.hit_blocks;
+  }
   for (uint32_t i = 0; i < growth.new_blocks; ++i) {
     const BlockId block = reserved_[growth.first_reserved + i];
     pool_.Commit(block);
     table.blocks.push_back(block);
   }
   if (growth.copied_block >= 0) {
-    pool_.Release(table.blocks[growth.copied_block]);
+    Release(table.blocks[growth.copied_block]);
     pool_.Commit(growth.copy);
     table.blocks[growth.copied_block] = growth.copy;
   }
@@ -94,41 +138,45 @@ void PagedCache::PublishRow(const RowGrowth& growth) noexcept {
 
 void PagedCache::EndReservation() noexcept {
   growth_.clear();
+  hits_.clear();
   reserved_.clear();
   copies_.clear();
   live_ = false;
 }
 
 void PagedCache::ReturnReserved() noexcept {
-  // In reverse, so that the free list is as it was.
+  // In reverse: the free list is as it was, and a row's blocks retire from the end.
   for (auto growth = growth_.rbegin(); growth != growth_.rend(); ++growth) {
-    if (growth->copied_block >= 0) pool_.Return(growth->copy);
+    if (growth->copy != kUnmappedBlock) pool_.Return(growth->copy);
     for (uint32_t i = growth->new_blocks; i > 0; --i) pool_.Return(reserved_[growth->first_reserved + i - 1]);
   }
+  for (auto hit = hits_.rbegin(); hit != hits_.rend(); ++hit) Release(*hit);
 }
 
-bool PagedCache::NextBlockShared(RequestSlot slot) const noexcept {
-  const Table& table = tables_[slot];
+bool PagedCache::NextBlockProtected(RequestSlot slot) const noexcept {
+  const BlockTable& table = tables_[slot];
   const uint32_t next = table.filled_slots / block_size_;
-  return next < table.blocks.size() && pool_.share_count(table.blocks[next]) > 1;
+  if (next >= table.blocks.size()) return false;
+  return pool_.share_count(table.blocks[next]) > 1 || index_.Published(table.blocks[next]);
 }
 
 void PagedCache::Drop(RequestSlot slot) noexcept { Truncate(slot, 0); }
 
 void PagedCache::Truncate(RequestSlot slot, uint32_t slots) noexcept {
-  Table& table = tables_[slot];
+  BlockTable& table = tables_[slot];
   const uint32_t keep = CeilDiv(slots, block_size_);
   while (table.blocks.size() > keep) {
-    pool_.Release(table.blocks.back());
+    Release(table.blocks.back());
     table.blocks.pop_back();
   }
   table.filled_slots = std::min(table.filled_slots, slots);
+  table.published_blocks = std::min(table.published_blocks, slots / block_size_);
   ++table.generation;
 }
 
 void PagedCache::Share(RequestSlot source, RequestSlot target) {
-  const Table& from = tables_[source];
-  Table& to = tables_[target];
+  const BlockTable& from = tables_[source];
+  BlockTable& to = tables_[target];
   OGA_CHECK(to.blocks.empty() && source != target);
   const uint32_t blocks = CeilDiv(from.filled_slots, block_size_);
   to.blocks.reserve(blocks);
@@ -137,13 +185,15 @@ void PagedCache::Share(RequestSlot source, RequestSlot target) {
     to.blocks.push_back(from.blocks[i]);
   }
   to.filled_slots = from.filled_slots;
+  to.published_blocks = from.published_blocks;
   ++to.generation;
 }
 
 void PagedCache::Validate() const {
   pool_.Validate();
+  index_.Validate();
   std::vector<uint32_t> owners(pool_.total_blocks());
-  for (const Table& table : tables_) {
+  for (const BlockTable& table : tables_) {
     CheckInvariant(uint64_t{table.filled_slots} <= uint64_t{table.blocks.size()} * block_size_, "C2",
                    "a table does not cover its filled slots");
     for (const BlockId block : table.blocks) {
@@ -154,12 +204,28 @@ void PagedCache::Validate() const {
     std::sort(sorted.begin(), sorted.end());
     CheckInvariant(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), "C3",
                    "a block appears twice in a table");
+    ValidatePublished(table);
   }
-  for (uint32_t block = 0; block < pool_.total_blocks(); ++block) {
-    CheckInvariant(owners[block] == pool_.share_count(static_cast<BlockId>(block)), "C1",
-                   "a block's owners and its share count differ");
+  for (const BlockId block : hits_) ++owners[block];
+  uint32_t published = 0;
+  for (uint32_t i = 0; i < pool_.total_blocks(); ++i) {
+    const BlockId block = static_cast<BlockId>(i);
+    CheckInvariant(owners[i] == pool_.share_count(block), "C1", "a block's owners and its share count differ");
+    const bool kept = pool_.IsRetired(block);
+    CheckInvariant(!kept || index_.Published(block), "C5", "a retired block is not published");
+    published += index_.Published(block);
+    CheckInvariant(!index_.Published(block) || kept || owners[i] > 0, "C5", "a published block is free");
   }
+  CheckInvariant(published == index_.published_blocks(), "C5", "the index counts other blocks");
   CheckInvariant(live_ || pool_.reserved_blocks() == 0, "C4", "blocks are reserved without a reservation");
+}
+
+void PagedCache::ValidatePublished(const BlockTable& table) const {
+  CheckInvariant(uint64_t{table.published_blocks} * block_size_ <= table.filled_slots, "C5",
+                 "a block that is not full is published");
+  for (uint32_t i = 0; i < table.published_blocks; ++i) {
+    CheckInvariant(index_.Published(table.blocks[i]), "C5", "a leading block is not published");
+  }
 }
 
 std::span<const BlockCopy> Reservation::copies() const noexcept { return cache_->copies_; }
@@ -170,6 +236,8 @@ void Reservation::FillTable(size_t row, std::span<BlockId> out) const noexcept {
   const PagedCache::RowGrowth& growth = cache_->growth_[row];
   const std::vector<BlockId>& committed = cache_->tables_[growth.slot].blocks;
   auto end = std::copy(committed.begin(), committed.end(), out.begin());
+  const auto hits = cache_->hits_.begin() + growth.first_hit;
+  end = std::copy(hits, hits + growth.hit_blocks, end);
   const auto reserved = cache_->reserved_.begin() + growth.first_reserved;
   end = std::copy(reserved, reserved + growth.new_blocks, end);
   std::fill(end, out.end(), kUnmappedBlock);
@@ -178,7 +246,7 @@ void Reservation::FillTable(size_t row, std::span<BlockId> out) const noexcept {
 
 CommitStatus Reservation::Commit() noexcept {
   if (cache_ == nullptr || !cache_->NothingMoved()) return CommitStatus::kInconsistent;
-  for (const PagedCache::RowGrowth& growth : cache_->growth_) cache_->PublishRow(growth);
+  for (const PagedCache::RowGrowth& growth : cache_->growth_) cache_->CommitRow(growth);
   std::exchange(cache_, nullptr)->EndReservation();
   return CommitStatus::kCommitted;
 }

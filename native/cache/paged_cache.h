@@ -1,68 +1,67 @@
-// PagedCache: the block tables of all requests over one BlockPool, and the one reservation of the step at hand.
+// PagedCache: the block tables of all requests over one BlockPool, the prefix cache, and the one reservation of the step
+// at hand.
 //
 // A table lists the physical block of each logical block of a sequence. Between steps it changes only by Drop, Truncate
 // and Share; within a step by Reserve, then Commit or Rollback:
 //
-//   Reserve   takes blocks from the pool for every row of a plan, all or nothing; committed tables stay as they are
+//   Reserve   shares the prefix blocks that the plan found and takes new blocks for every row, all or nothing; committed
+//             tables stay as they are. Taking may evict retired blocks, which no output shows.
 //   Commit    checks that nothing moved since, then appends the blocks to the tables and advances their filled slots
 //   Rollback  returns the blocks; also the destructor of an uncommitted reservation
+//   Publish   after the commit: blocks that became full are found by later requests with the same beginning
 //
-// Owned by one Engine; owner thread. Commit and Rollback are noexcept and allocate nothing: room was made in Reserve.
+// A published block is never written: whoever would, gets a copy of it first, as with a shared one.
+//
+// Owned by one Engine; owner thread. Commit, Rollback and Publish are noexcept and allocate nothing: room was made
+// before.
 //
 // C1  every block of a table is committed; the sum of all tables' entries equals the sum of share counts
 // C2  a table covers its filled slots: filled <= blocks * block size
 // C3  a block appears at most once in a table
 // C4  blocks are reserved only while a reservation is live
+// C5  a table's leading published blocks are full and published, each the parent of the next; retired blocks are
+//     published
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
+#include "cache/block_hash.h"
 #include "cache/block_pool.h"
+#include "cache/block_table.h"
+#include "cache/prefix_index.h"
+#include "cache/reservation.h"
 #include "step/execution_batch.h"
 #include "step/plan.h"
+#include "step/prefix_view.h"
 
 namespace oga {
 
-class PagedCache;
 namespace testing {
 struct PagedCacheAccess;
 }
 
-enum class CommitStatus { kCommitted, kInconsistent };
+struct PrefixCacheOptions {
+  bool enabled = false;
+  HashKey key;
+  BlockHashFunction hash = SipHashBlock;
+};
 
-// The live reservation. Rolls back unless committed.
-class Reservation {
- public:
-  explicit Reservation(PagedCache* cache) : cache_(cache) {}
-  Reservation(Reservation&& other) noexcept : cache_(std::exchange(other.cache_, nullptr)) {}
-  Reservation& operator=(Reservation&&) = delete;
-  ~Reservation() { Rollback(); }
-
-  // Blocks that must be copied before the step may write them.
-  std::span<const BlockCopy> copies() const noexcept;
-
-  // The widest table of the plan's rows, in blocks.
-  uint32_t table_columns() const noexcept;
-
-  // Writes the table of row `row` of the plan, reserved blocks included, and fills the rest with kUnmappedBlock.
-  void FillTable(size_t row, std::span<BlockId> out) const noexcept;
-
-  // Publishes the blocks. kInconsistent, with nothing published, when anything moved since Reserve.
-  CommitStatus Commit() noexcept;
-  void Rollback() noexcept;
-
- private:
-  PagedCache* cache_ = nullptr;
+struct PrefixCounters {
+  uint64_t queries = 0;       // admissions that looked for their beginning
+  uint64_t hits = 0;          // of them, ones that found some
+  uint64_t tokens_saved = 0;  // not computed again
+  uint64_t evictions = 0;     // retired blocks that gave way
 };
 
 class PagedCache {
  public:
-  PagedCache(uint32_t blocks, uint32_t block_size_slots);
+  PagedCache(uint32_t blocks, uint32_t block_size_slots, const PrefixCacheOptions& prefix = {});
 
   const BlockPool& pool() const noexcept { return pool_; }
+  bool prefix_caching() const noexcept { return prefix_.enabled; }
+  const PrefixCounters& prefix_counters() const noexcept { return counters_; }
 
   // Makes tables for slots below `slots`, or room for reservations of `rows` rows. May throw std::bad_alloc; changes
   // nothing visible then.
@@ -70,13 +69,13 @@ class PagedCache {
   void EnsureRows(size_t rows);
 
   // All or nothing. The plan was made from this cache's state: a shortage is a ContractError.
-  Reservation Reserve(std::span<const RowPlan> rows);
+  Reservation Reserve(const StepPlan& plan);
 
   uint32_t table_blocks(RequestSlot slot) const noexcept { return static_cast<uint32_t>(tables_[slot].blocks.size()); }
   uint32_t filled_slots(RequestSlot slot) const noexcept { return tables_[slot].filled_slots; }
 
-  // Whether the block that the next token of this request goes into has another owner too.
-  bool NextBlockShared(RequestSlot slot) const noexcept;
+  // Whether the block that the next token of this request goes into must be copied before it is written.
+  bool NextBlockProtected(RequestSlot slot) const noexcept;
 
   // Gives up all blocks of a request, or all beyond the first `slots` token slots.
   void Drop(RequestSlot slot) noexcept;
@@ -86,44 +85,65 @@ class PagedCache {
   // then.
   void Share(RequestSlot source, RequestSlot target);
 
+  // --- The prefix cache; without effect when it is off ---------------------------------------------------------------
+  // Begins the life of a slot: no tokens, this salt.
+  void ResetSequence(RequestSlot slot, uint64_t salt) noexcept;
+  uint64_t salt(RequestSlot slot) const noexcept { return tables_[slot].salt; }
+  // Makes room for the identities of a sequence of `tokens`. May throw std::bad_alloc.
+  void ReserveIdentities(RequestSlot slot, uint64_t tokens);
+  // Computes the identities of the full blocks of `sequence` that are not known yet, or forgets those beyond it. Room was
+  // reserved.
+  void UpdateIdentities(RequestSlot slot, std::span<const TokenId> sequence) noexcept;
+  // Makes the full blocks of a committed table findable. `sequence` is the request's, identities included.
+  void Publish(RequestSlot slot, std::span<const TokenId> sequence) noexcept;
+  // See PrefixView. `sequence` is the request's.
+  PrefixHit Find(RequestSlot slot, std::span<const TokenId> sequence, std::vector<BlockId>& found) const;
+  bool WillPublish(RequestSlot leader, RequestSlot follower, uint32_t blocks) const noexcept;
+  // Forgets every block that no request owns.
+  void DropRetired() noexcept;
+
   void Validate() const;
 
  private:
   friend class Reservation;
   friend struct testing::PagedCacheAccess;
 
-  struct Table {
-    std::vector<BlockId> blocks;
-    uint32_t filled_slots = 0;
-    uint64_t generation = 0;
-  };
-
   // What one row adds to its table.
   struct RowGrowth {
     RequestSlot slot = kNoSlot;
     uint32_t old_blocks = 0;
+    uint32_t first_hit = 0;       // index into hits_
+    uint32_t hit_blocks = 0;
     uint32_t first_reserved = 0;  // index into reserved_
     uint32_t new_blocks = 0;
     uint32_t filled_after_slots = 0;
     uint64_t table_generation = 0;
-    int32_t copied_block = -1;  // logical index of the shared block that is replaced by its copy
+    int32_t copied_block = -1;  // logical index of the protected block that is replaced by its copy
     BlockId copy = kUnmappedBlock;
   };
 
-  void ReserveRow(const RowPlan& row);
+  void ShareHits(const StepPlan& plan);
+  void ReserveRow(const RowPlan& row, RowGrowth& growth);
+  BlockId Take() noexcept;
+  void Release(BlockId block) noexcept;
   bool NothingMoved() const noexcept;
-  void PublishRow(const RowGrowth& growth) noexcept;
+  void CommitRow(const RowGrowth& growth) noexcept;
   void EndReservation() noexcept;
   void ReturnReserved() noexcept;
+  void ValidatePublished(const BlockTable& table) const;
 
   uint32_t block_size_;
   BlockPool pool_;
-  std::vector<Table> tables_;  // by slot
+  PrefixCacheOptions prefix_;
+  PrefixIndex index_;
+  PrefixCounters counters_;
+  std::vector<BlockTable> tables_;  // by slot
 
   bool live_ = false;  // a reservation is live
   uint64_t pool_generation_ = 0;
   uint32_t table_columns_ = 0;
   std::vector<RowGrowth> growth_;
+  std::vector<BlockId> hits_;      // shared for rows of the reservation
   std::vector<BlockId> reserved_;
   std::vector<BlockCopy> copies_;
 };

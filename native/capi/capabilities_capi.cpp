@@ -13,3 +13,7 @@ size_t OGA_API_CALL OgaEngineCapabilitiesGetMaxScheduledTokens(const OgaEngineCa
 uint64_t OGA_API_CALL OgaEngineCapabilitiesGetMaxRequestLength(const OgaEngineCapabilities* capabilities) {
   return capabilities == nullptr ? 0 : capabilities->capabilities.max_request_tokens;
 }
+
+bool OGA_API_CALL OgaEngineCapabilitiesGetPrefixCaching(const OgaEngineCapabilities* capabilities) {
+  return capabilities != nullptr && capabilities->capabilities.prefix_caching;
+}

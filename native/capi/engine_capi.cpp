@@ -60,6 +60,10 @@ OgaResult* OGA_API_CALL OgaEngineGetCapabilities(const OgaEngine* engine, OgaEng
   });
 }
 
+OgaResult* OGA_API_CALL OgaEngineDropPrefixCache(OgaEngine* engine) {
+  return Guard([&] { Hold(engine)->DropPrefixCache(); });
+}
+
 OgaResult* OGA_API_CALL OgaEngineSetTraceFile(OgaEngine* engine, const char* path) {
   return Guard([&] { Hold(engine)->SetTraceFile(path == nullptr ? "" : path); });
 }

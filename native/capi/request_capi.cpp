@@ -36,6 +36,10 @@ OgaResult* OGA_API_CALL OgaRequestOptionsSetPriority(OgaRequestOptions* options,
   return Guard([&] { Require(options, "options").options.priority = priority; });
 }
 
+OgaResult* OGA_API_CALL OgaRequestOptionsSetCacheSalt(OgaRequestOptions* options, uint64_t cache_salt) {
+  return Guard([&] { Require(options, "options").options.cache_salt = cache_salt; });
+}
+
 OgaResult* OGA_API_CALL OgaRequestBeginTurn(OgaRequest* request, const OgaTurnOptions* turn_options,
                                             const int32_t* input_ids, uint64_t input_ids_count, uint64_t* out_turn_id) {
   return Guard([&] {

@@ -29,6 +29,11 @@ constexpr Counter kCounters[] = {
     {"block_size", &EngineStatistics::block_size},
     {"total_blocks", &EngineStatistics::total_blocks},
     {"free_blocks", &EngineStatistics::free_blocks},
+    {"cached_blocks", &EngineStatistics::cached_blocks},
+    {"prefix_queries", &EngineStatistics::prefix_queries},
+    {"prefix_hits", &EngineStatistics::prefix_hits},
+    {"prefix_tokens_saved", &EngineStatistics::prefix_tokens_saved},
+    {"prefix_evictions", &EngineStatistics::prefix_evictions},
     {"block_bytes", &EngineStatistics::block_bytes},
 };
 static_assert(sizeof(EngineStatistics) == std::size(kCounters) * sizeof(uint64_t), "a counter has no public name");

@@ -64,11 +64,12 @@ Engine::Engine(EngineParts parts)
       process_(getpid()),
       executor_(std::move(parts.executor)),
       block_bytes_(executor_->block_bytes()),
-      cache_(limits_.num_blocks, limits_.block_size_slots),
+      cache_(limits_.num_blocks, limits_.block_size_slots, {limits_.prefix_caching, HashKey::Draw(), parts.block_hash}),
       queues_(*policy_),
       planner_(*policy_),
       sampler_(traits_.vocab_size),
       abandonment_(std::make_shared<std::atomic<bool>>(false)),
+      prefix_lookup_(cache_, requests_),
       token_budget_(limits_.max_scheduled_tokens) {
   cache_.EnsureRows(limits_.max_batch_size);
   results_.reserve(limits_.max_batch_size);
@@ -126,7 +127,7 @@ std::shared_ptr<Request> Engine::CreateRequest(const RequestOptions& options) {
   }
   const uint64_t by_model = traits_.search.max_length_tokens == 0 ? most : traits_.search.max_length_tokens;
   const uint64_t session = options.max_session_tokens != 0 ? options.max_session_tokens : std::min(by_model, most);
-  return MakeRequest(session, options.priority);
+  return MakeRequest({session, options.priority, options.cache_salt});
 }
 
 RequestSlot Engine::MakeSlot() {
@@ -143,10 +144,11 @@ RequestSlot Engine::MakeSlot() {
   return free_slots_.back();
 }
 
-std::shared_ptr<Request> Engine::MakeRequest(uint64_t max_session_tokens, int32_t priority) {
+std::shared_ptr<Request> Engine::MakeRequest(const RequestOptions& options) {
   const RequestSlot slot = MakeSlot();
-  auto request = std::make_shared<Request>(weak_from_this(), abandonment_, slot, next_request_id_, max_session_tokens,
-                                           priority, DrawSeed());
+  auto request = std::make_shared<Request>(weak_from_this(), abandonment_, slot, next_request_id_,
+                                           options.max_session_tokens, options.priority, DrawSeed());
+  cache_.ResetSequence(slot, options.cache_salt);
   ++next_request_id_;
   free_slots_.pop_back();
   requests_[slot] = request;
@@ -216,9 +218,14 @@ bool Engine::HasPendingRequests() {
   return !events_.empty() || !queues_.running().empty() || !queues_.waiting().empty();
 }
 
+void Engine::DropPrefixCache() {
+  const Entry entry(*this);
+  cache_.DropRetired();
+}
+
 EngineCapabilities Engine::GetCapabilities() const {
   const Entry entry(*this);
-  return {limits_.max_batch_size, limits_.max_scheduled_tokens, limits_.max_request_tokens()};
+  return {limits_.max_batch_size, limits_.max_scheduled_tokens, limits_.max_request_tokens(), limits_.prefix_caching};
 }
 
 EngineStatistics Engine::GetStatistics() const {
@@ -228,7 +235,12 @@ EngineStatistics Engine::GetStatistics() const {
   statistics.resident_requests = queues_.running().size() + queues_.dormant().size();
   statistics.block_size = limits_.block_size_slots;
   statistics.total_blocks = limits_.num_blocks;
-  statistics.free_blocks = cache_.pool().free_blocks();
+  statistics.free_blocks = cache_.pool().available_blocks();
+  statistics.cached_blocks = cache_.pool().retired_blocks();
+  statistics.prefix_queries = cache_.prefix_counters().queries;
+  statistics.prefix_hits = cache_.prefix_counters().hits;
+  statistics.prefix_tokens_saved = cache_.prefix_counters().tokens_saved;
+  statistics.prefix_evictions = cache_.prefix_counters().evictions;
   statistics.block_bytes = block_bytes_;
   return statistics;
 }

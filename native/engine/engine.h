@@ -31,6 +31,7 @@
 #include "engine/fault_points.h"
 #include "engine/options.h"
 #include "engine/packed_step.h"
+#include "engine/prefix_lookup.h"
 #include "engine/request.h"
 #include "engine/run_queues.h"
 #include "engine/step_trace.h"
@@ -53,6 +54,7 @@ struct EngineParts {
   std::shared_ptr<const Model> model;       // kept alive; null in tests
   std::unique_ptr<SchedulerPolicy> policy;  // null: ArrivalPolicy
   FaultHook fault_hook;                     // empty in production
+  BlockHashFunction block_hash = SipHashBlock;  // tests pass a weak one
   bool validate = false;                    // run Validate after every step (also OGA_VALIDATE=1)
 };
 
@@ -71,6 +73,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool HasPendingRequests();
   EngineCapabilities GetCapabilities() const;
   EngineStatistics GetStatistics() const;
+
+  // Forgets every cached beginning that no request owns.
+  void DropPrefixCache();
 
   // Writes a line per step to a file (engine/step_trace.h); an empty path ends that.
   void SetTraceFile(const std::string& path);
@@ -99,7 +104,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void CheckHealthy() const;
   void ReclaimAbandoned() noexcept;
   RequestSlot MakeSlot();
-  std::shared_ptr<Request> MakeRequest(uint64_t max_session_tokens, int32_t priority);
+  std::shared_ptr<Request> MakeRequest(const RequestOptions& options);
   void Forget(Request& request) noexcept;
   void Place(Request& request, QueuePlace place) noexcept;
   void Settle(Request& request) noexcept;
@@ -113,7 +118,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // step.cpp
   void ExecuteStep();
   void MakePlan();
-  void MarkSharedTails() noexcept;
+  void MarkProtectedTails() noexcept;
   SchedulerView View() const;
   void DropCaches(std::span<const RequestSlot> slots) noexcept;
   void TryStep();
@@ -162,11 +167,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   std::shared_ptr<std::atomic<bool>> abandonment_;
   std::vector<std::shared_ptr<Request>> requests_;  // by slot
+  PrefixLookup prefix_lookup_;
   std::vector<RequestSlot> free_slots_;
   RequestId next_request_id_ = 1;
   uint64_t next_arrival_ = 1;
   uint64_t attempt_ = 0;
-  bool tails_marked_ = false;  // some view may say its tail is shared
   uint32_t token_budget_;  // max_scheduled_tokens, less after the model ran out of memory
   EngineStatistics statistics_;
   PhaseClock clock_;

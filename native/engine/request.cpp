@@ -140,8 +140,12 @@ RowResult Request::Judge(TokenId token, std::span<const TokenId> eos_token_ids) 
   return result;
 }
 
-void Request::CommitRow(uint32_t scheduled_tokens, bool sampled, const RowResult& result, uint64_t step) noexcept {
-  view_.cached_tokens += scheduled_tokens;
+void Request::CommitRow(const RowPlan& row, const RowResult& result, uint64_t step) noexcept {
+  view_.cached_tokens = row.past_tokens + row.scheduled_tokens;
+  // Counted at the first admission of a turn only: a preemption shows nowhere.
+  if (state_ == RequestState::kQueued && row.hit_blocks > 0) {
+    usage_.cached_prompt_tokens = row.past_tokens - std::min(row.past_tokens, turns_.back().start_tokens);
+  }
   if (result.appends) {
     tokens_.push_back(result.token);
     if (distinct_) distinct_->Append(result.token);
@@ -149,7 +153,7 @@ void Request::CommitRow(uint32_t scheduled_tokens, bool sampled, const RowResult
   }
   view_.sequence_tokens = static_cast<uint32_t>(tokens_.size());
   view_.decoding = result.appends;
-  view_.preemptible = sampled;
+  view_.preemptible = row.samples();
   view_.last_progress_step = step;
   state_ = RequestState::kActive;
 }

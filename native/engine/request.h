@@ -31,6 +31,7 @@
 #include "engine/turn_options.h"
 #include "search/distinct_tokens.h"
 #include "step/ids.h"
+#include "step/plan.h"
 #include "step/sampling.h"
 #include "step/views.h"
 
@@ -106,7 +107,7 @@ class Request : public std::enable_shared_from_this<Request> {
   // What the sampled token means for the turn, without changing anything.
   RowResult Judge(TokenId token, std::span<const TokenId> eos_token_ids) const noexcept;
   // Publishes a step's outcome for this row.
-  void CommitRow(uint32_t scheduled_tokens, bool sampled, const RowResult& result, uint64_t step) noexcept;
+  void CommitRow(const RowPlan& row, const RowResult& result, uint64_t step) noexcept;
   void EndTurn() noexcept;
   void MarkFailed() noexcept { failed_ = true; }
   void TruncateToTurn(const TurnRecord& turn) noexcept;

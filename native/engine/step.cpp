@@ -29,8 +29,9 @@ SchedulerView Engine::View() const {
   view.limits.chunk_size_tokens = limits_.chunk_size_tokens;
   view.limits.max_resident_requests = limits_.max_resident_requests;
   view.limits.max_wait_steps = limits_.max_wait_steps;
-  view.free_blocks = cache_.pool().free_blocks();
+  view.free_blocks = cache_.pool().available_blocks();
   view.committed_steps = statistics_.steps;
+  view.prefix = limits_.prefix_caching ? &prefix_lookup_ : nullptr;
   view.explain = trace_ != nullptr;
   view.attempt = attempt_;
   view.running = queues_.running();
@@ -65,7 +66,7 @@ void Engine::ExecuteStep() {
 void Engine::MakePlan() {
   for (;;) {
     Inject(FaultPoint::kPlan);
-    MarkSharedTails();
+    MarkProtectedTails();
     planner_.Plan(View(), plan_);
     FailUnserviceable();
     // What a drop really frees depends on who shares the blocks, so the plan is made again from what is free then. Each
@@ -75,14 +76,11 @@ void Engine::MakePlan() {
   }
 }
 
-// Who else owns a request's last block changes with what others do, so it is looked up while anything is shared at all.
-void Engine::MarkSharedTails() noexcept {
-  const bool sharing = cache_.pool().shared_blocks() > 0;
-  if (!sharing && !tails_marked_) return;
+// Whether a request's next token needs a copy of its block first changes with what others do.
+void Engine::MarkProtectedTails() noexcept {
   for (const CandidateView* candidate : queues_.running()) {
-    requests_[candidate->slot]->view().tail_shared = cache_.NextBlockShared(candidate->slot);
+    requests_[candidate->slot]->view().tail_shared = cache_.NextBlockProtected(candidate->slot);
   }
-  tails_marked_ = sharing;
 }
 
 void Engine::DropCaches(std::span<const RequestSlot> slots) noexcept {
@@ -106,7 +104,7 @@ void Engine::TryStep() {
   ExecutionResult execution;
   try {
     Inject(FaultPoint::kReserveCache);
-    Reservation reservation = cache_.Reserve(plan_.rows);
+    Reservation reservation = cache_.Reserve(plan_);
     ReservePublication();
     clock_.Mark(StepPhase::kReserve);
     Inject(FaultPoint::kPack);
@@ -143,7 +141,9 @@ void Engine::ReservePublication() {
   Inject(FaultPoint::kReservePublication);
   results_.reserve(plan_.rows.size());
   for (const RowPlan& row : plan_.rows) {
-    if (row.samples()) requests_[row.slot]->ReserveToken();
+    if (!row.samples()) continue;
+    requests_[row.slot]->ReserveToken();
+    cache_.ReserveIdentities(row.slot, requests_[row.slot]->tokens().size() + 1);
   }
 }
 
@@ -205,7 +205,10 @@ void Engine::CommitRows() noexcept {
     const RowPlan& row = plan_.rows[i];
     const RowResult& result = results_[i];
     Request& request = *requests_[row.slot];
-    request.CommitRow(row.scheduled_tokens, row.samples(), result, statistics_.steps);
+    request.CommitRow(row, result, statistics_.steps);
+    cache_.UpdateIdentities(row.slot, request.tokens());
+    // What a failed row computed is nobody's beginning.
+    if (result.finish != FinishReason::kFailed) cache_.Publish(row.slot, request.tokens());
     statistics_.generated_tokens += result.appends;
     if (result.finish != FinishReason::kNone) {
       const bool failed = result.finish == FinishReason::kFailed;

@@ -38,6 +38,8 @@ const char* WaitedFor(SkipReason reason) {
       return "places";
     case SkipReason::kJustDropped:
       return "just_dropped";
+    case SkipReason::kPrefix:
+      return "prefix";
   }
   return "rows";
 }
@@ -57,7 +59,7 @@ void AppendPhases(std::string& line, const PhaseClock& clock) {
 std::string Engine::TraceLine(const char* outcome) const {
   std::string line = Message("{\"attempt\": ", attempt_, ", \"step\": ", statistics_.steps, ", \"outcome\": \"", outcome,
                              "\", \"tokens\": ", plan_.scheduled_tokens, ", \"free_blocks\": ",
-                             cache_.pool().free_blocks(), ", \"running\": ", queues_.running().size(),
+                             cache_.pool().available_blocks(), ", \"running\": ", queues_.running().size(),
                              ", \"waiting\": ", queues_.waiting().size(), ", \"dormant\": ", queues_.dormant().size());
   line += ", \"rows\": [";
   const bool committed = results_.size() == plan_.rows.size();

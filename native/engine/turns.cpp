@@ -76,9 +76,11 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
           request.max_session_tokens(), " leaves room for ", room);
   }
 
+  cache_.ReserveIdentities(request.slot(), request.tokens().size() + input.size());
   request.StartTurn(input, settings, traits_.vocab_size);
   request.view().arrival = next_arrival_++;
   request.view().last_progress_step = statistics_.steps;
+  cache_.UpdateIdentities(request.slot(), request.tokens());
   Settle(request);
   return request.turn_id();
 }
@@ -136,6 +138,7 @@ void Engine::Rewind(Request& request, TurnId id) {
   }
   request.TruncateToTurn(*turn);
   cache_.Truncate(request.slot(), request.view().cached_tokens);
+  cache_.UpdateIdentities(request.slot(), request.tokens());
   Settle(request);
 }
 
@@ -152,9 +155,11 @@ std::shared_ptr<Request> Engine::Fork(Request& request) {
   if (request.failed()) {
     Throw(StatusCode::kInvalidState, "turn ", request.turn_id(), " failed; rewind to its start before forking");
   }
-  std::shared_ptr<Request> fork = MakeRequest(request.max_session_tokens(), request.view().priority);
+  std::shared_ptr<Request> fork = MakeRequest({request.max_session_tokens(), request.view().priority, cache_.salt(request.slot())});
   try {
     fork->CopySequence(request);
+    cache_.ReserveIdentities(fork->slot(), fork->tokens().size());
+    cache_.UpdateIdentities(fork->slot(), fork->tokens());
     const bool place = queues_.running().size() + queues_.dormant().size() < limits_.max_resident_requests;
     if (request.view().resident() && place) {
       cache_.Share(request.slot(), fork->slot());

@@ -18,6 +18,7 @@ struct EngineLimits {
   uint32_t max_resident_requests = 64;   // requests that own cache blocks
   uint32_t max_wait_steps = 32;          // the starvation bound of the contract
   uint64_t context_length_tokens = 0;    // of the model
+  bool prefix_caching = false;           // share committed blocks among requests with the same beginning
 
   uint64_t pool_slots() const { return uint64_t{num_blocks} * block_size_slots; }
 

@@ -44,10 +44,7 @@ DynamicBatchingConfig ReadEngine(const JsonObject& root, ConfigNotes& notes) {
     notes.AddOff(factor, batching->PathOf("gpu_utilization_factor"),
                  "models run on the CPU; num_blocks comes from the free memory when it is not set");
   }
-  if (batching->Boolean("prefix_caching").value_or(false)) {
-    notes.AddOff(*batching->Find("prefix_caching"), batching->PathOf("prefix_caching"),
-                 "each request computes its whole prompt");
-  }
+  config.prefix_caching = batching->Boolean("prefix_caching");
   return config;
 }
 

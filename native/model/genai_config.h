@@ -78,6 +78,7 @@ struct DynamicBatchingConfig {
   std::optional<uint32_t> max_scheduled_tokens;
   std::optional<uint32_t> max_resident_requests;
   std::optional<uint32_t> max_wait_steps;
+  std::optional<bool> prefix_caching;
 };
 
 class GenaiConfig {

@@ -46,6 +46,7 @@ EngineLimits ConfiguredLimits(const GenaiConfig& config) {
   limits.max_resident_requests =
       batching.max_resident_requests.value_or(kResidentsPerRow * limits.max_batch_size);
   limits.max_wait_steps = batching.max_wait_steps.value_or(limits.max_wait_steps);
+  limits.prefix_caching = batching.prefix_caching.value_or(true);
   limits.chunk_size_tokens = config.chunk_size_tokens();
   limits.context_length_tokens = config.context_length_tokens();
   return limits;

@@ -70,6 +70,7 @@ void Planner::Plan(const SchedulerView& view, StepPlan& plan) {
 
 SkipReason Planner::WhySkipped(const CandidateView& candidate) const {
   if (candidate.dropped_at_attempt == view_->attempt) return SkipReason::kJustDropped;
+  if (marks_[candidate.slot] == Mark::kHeldBack) return SkipReason::kPrefix;
   if (!RowsLeft()) return SkipReason::kRows;
   const bool full = !candidate.resident() && residents_ >= view_->limits.max_resident_requests;
   return full ? SkipReason::kPlaces : SkipReason::kBlocks;
@@ -78,7 +79,8 @@ SkipReason Planner::WhySkipped(const CandidateView& candidate) const {
 void Planner::ExplainSkips() {
   for (const auto& candidates : {view_->running, view_->waiting}) {
     for (const CandidateView* candidate : candidates) {
-      if (Unmarked(*candidate)) plan_->skips.push_back({candidate->slot, WhySkipped(*candidate)});
+      const Mark mark = marks_[candidate->slot];
+      if (mark == Mark::kNone || mark == Mark::kHeldBack) plan_->skips.push_back({candidate->slot, WhySkipped(*candidate)});
     }
   }
 }
@@ -147,18 +149,53 @@ void Planner::TrySelect(const CandidateView& candidate, bool urgent) {
   if (candidate.dropped_at_attempt == view_->attempt) return;
   const PlanLimits& limits = view_->limits;
   const uint32_t target = std::max(candidate.owned_blocks, CeilDiv(candidate.sequence_tokens, limits.block_size_slots));
-  const uint32_t copies = candidate.tail_shared ? 1 : 0;
   if (target > limits.total_blocks) {
     marks_[candidate.slot] = Mark::kUnserviceable;
     plan_->unserviceable.push_back(candidate.slot);
     return;
   }
-  const uint32_t blocks = target - candidate.owned_blocks + copies;
-  if (!FindRoom(candidate, blocks, urgent)) return;
+  // An admission takes at least one block: behind a full pool with nothing to drop there is no need to look further.
+  if (free_blocks_ == 0 && !candidate.resident() && !MayDropFor(candidate, urgent)) return;
+  const uint32_t first_hit = static_cast<uint32_t>(plan_->hits.size());
+  const PrefixHit hit = FindPrefix(candidate);
+  const uint32_t copies = candidate.tail_shared ? 1 : 0;
+  const uint32_t blocks = target - candidate.owned_blocks - hit.blocks + hit.retired_blocks + copies;
+  const bool waits = !urgent && WorthWaiting(candidate, hit.blocks);
+  if (waits) marks_[candidate.slot] = Mark::kHeldBack;
+  if (waits || !FindRoom(candidate, blocks, urgent)) {
+    plan_->hits.resize(first_hit);
+    return;
+  }
   free_blocks_ -= blocks;
   if (!candidate.resident()) ++residents_;
   marks_[candidate.slot] = Mark::kSelected;
-  picks_.push_back({&candidate, target});
+  const uint32_t past_tokens = candidate.cached_tokens + hit.blocks * limits.block_size_slots;
+  picks_.push_back({&candidate, target, past_tokens, first_hit, hit.blocks});
+}
+
+PrefixHit Planner::FindPrefix(const CandidateView& candidate) {
+  if (view_->prefix == nullptr || candidate.resident()) return {};
+  return view_->prefix->Find(candidate.slot, plan_->hits);
+}
+
+bool Planner::WorthWaiting(const CandidateView& candidate, uint32_t hit_blocks) const {
+  if (view_->prefix == nullptr || candidate.resident()) return false;
+  const auto leads = [&](const CandidateView& leader, uint32_t past_tokens) {
+    const bool still_to_come = past_tokens / view_->limits.block_size_slots <= hit_blocks;
+    return !leader.decoding && still_to_come && view_->prefix->WillPublish(leader.slot, candidate.slot, hit_blocks);
+  };
+  // The prefills of this step, and the residents that may still get a row in it.
+  return std::any_of(picks_.begin(), picks_.end(),
+                     [&](const Pick& pick) { return leads(*pick.candidate, pick.past_tokens); }) ||
+         std::any_of(order_.begin(), order_.end(), [&](const CandidateView* leader) {
+           // One that is on its way to a token has its blocks in hand: it will progress.
+           return Unmarked(*leader) && !leader->preemptible && leads(*leader, leader->cached_tokens);
+         });
+}
+
+// Whether anybody could give way to the candidate; a cheap look that may say yes too often.
+bool Planner::MayDropFor(const CandidateView& candidate, bool urgent) const {
+  return urgent || candidate.resident() || !view_->dormant.empty() || candidate.priority > lowest_priority_;
 }
 
 bool Planner::FindRoom(const CandidateView& candidate, uint32_t blocks, bool urgent) {
@@ -170,8 +207,7 @@ bool Planner::FindRoom(const CandidateView& candidate, uint32_t blocks, bool urg
   const auto fits = [&] { return free_blocks_ >= wanted && residents_ + admits <= places; };
   if (fits()) return true;
   // The common refusal, decided without a look at every resident: behind a full pool the queue may be long.
-  const bool may_drop = urgent || !admits || !view_->dormant.empty() || candidate.priority > lowest_priority_;
-  if (!may_drop) return false;
+  if (!MayDropFor(candidate, urgent)) return false;
 
   uint64_t obtainable = free_blocks_;
   size_t droppable = 0;
@@ -232,8 +268,10 @@ void Planner::EmitRows() {
     const CandidateView& candidate = *pick.candidate;
     RowPlan row;
     row.slot = candidate.slot;
-    row.past_tokens = candidate.cached_tokens;
-    row.pending_tokens = candidate.pending_tokens();
+    row.past_tokens = pick.past_tokens;
+    row.pending_tokens = candidate.sequence_tokens - pick.past_tokens;
+    row.first_hit = pick.first_hit;
+    row.hit_blocks = pick.hit_blocks;
     row.target_blocks = pick.target_blocks;
     row.copies_tail = candidate.tail_shared;
     const uint32_t wanted = chunk == 0 ? row.pending_tokens : std::min(row.pending_tokens, chunk);

@@ -14,6 +14,10 @@
 // in need, unless that one is urgent. The highest-ranking runnable resident therefore always progresses:
 // either somebody is still on the way to a token with all blocks in hand, or everybody below it can be preempted.
 //
+// Prefix cache. A request that is admitted takes the leading blocks the cache already holds. One that lacks a block which
+// an earlier prefill of this step is about to compute waits for it instead of computing it too, for as many steps as that
+// takes, unless it is urgent: requests that arrive together share their beginning.
+//
 // Not thread-safe: it keeps scratch. Allocates nothing once its vectors have grown to the limits.
 #pragma once
 
@@ -36,11 +40,14 @@ class Planner {
   void Plan(const SchedulerView& view, StepPlan& plan);
 
  private:
-  enum class Mark : uint8_t { kNone, kSelected, kDropped, kUnserviceable };
+  enum class Mark : uint8_t { kNone, kSelected, kDropped, kUnserviceable, kHeldBack };
 
   struct Pick {
     const CandidateView* candidate;
     uint32_t target_blocks;
+    uint32_t past_tokens;
+    uint32_t first_hit;
+    uint32_t hit_blocks;
   };
 
   void SelectUrgent();
@@ -54,8 +61,12 @@ class Planner {
   bool Unmarked(const CandidateView& candidate) const { return marks_[candidate.slot] == Mark::kNone; }
   bool Urgent(const CandidateView& candidate) const;
 
+  PrefixHit FindPrefix(const CandidateView& candidate);
+  bool WorthWaiting(const CandidateView& candidate, uint32_t hit_blocks) const;
+
   // Selects the candidate if it fits, dropping others for it where the rules allow that.
   void TrySelect(const CandidateView& candidate, bool urgent);
+  bool MayDropFor(const CandidateView& candidate, bool urgent) const;
   bool FindRoom(const CandidateView& candidate, uint32_t blocks, bool urgent);
   SkipReason WhySkipped(const CandidateView& candidate) const;
   bool MayDisplace(const CandidateView& candidate, const CandidateView& victim, bool urgent) const;

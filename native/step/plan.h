@@ -13,6 +13,8 @@ struct RowPlan {
   uint32_t past_tokens = 0;
   uint32_t scheduled_tokens = 0;
   uint32_t pending_tokens = 0;  // what the row had to compute before this step
+  uint32_t first_hit = 0;       // index into the plan's hits
+  uint32_t hit_blocks = 0;      // leading blocks taken from the prefix cache; past_tokens counts them
   uint32_t target_blocks = 0;   // its table covers this many blocks after the step
   bool copies_tail = false;     // its last block is shared and is copied before it is written
 
@@ -33,6 +35,7 @@ enum class SkipReason {
   kBlocks,       // the cache is
   kPlaces,       // as many requests as may be resident are
   kJustDropped,  // it gave way in this very attempt
+  kPrefix,       // another request is computing the beginning it shares
 };
 
 struct Skip {
@@ -45,6 +48,7 @@ struct StepPlan {
   std::vector<RowPlan> rows;               // logical order: decodes by arrival, then prefills by arrival
   std::vector<RequestSlot> drops;          // dormant and preempted residents
   std::vector<RequestSlot> unserviceable;  // live turns that could not run in an empty pool
+  std::vector<BlockId> hits;               // prefix blocks of the rows
   std::vector<Skip> skips;  // filled when the view asks for them
   uint32_t scheduled_tokens = 0;
 
@@ -53,6 +57,7 @@ struct StepPlan {
     rows.clear();
     drops.clear();
     unserviceable.clear();
+    hits.clear();
     skips.clear();
     scheduled_tokens = 0;
   }

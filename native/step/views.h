@@ -5,6 +5,7 @@
 #include <span>
 
 #include "step/ids.h"
+#include "step/prefix_view.h"
 
 namespace oga {
 
@@ -17,7 +18,7 @@ struct CandidateView {
   uint32_t sequence_tokens = 0;     // prompt and output so far
   uint32_t cached_tokens = 0;       // of them, committed to the cache
   uint32_t owned_blocks = 0;        // of its table; 0 is not resident
-  bool tail_shared = false;         // the block its next token goes into is shared: writing costs one more block
+  bool tail_shared = false;         // its next token goes into a block that must be copied first: one block more
   bool live = false;                // has a turn to work on; a dormant resident has not
   bool decoding = false;            // its one pending token was sampled by its previous step
   bool preemptible = false;         // not on its way to a token with all its blocks in hand: may be dropped
@@ -41,8 +42,9 @@ struct PlanLimits {
 
 struct SchedulerView {
   PlanLimits limits;
-  uint32_t free_blocks = 0;
+  uint32_t free_blocks = 0;  // retired ones included
   uint64_t committed_steps = 0;
+  const PrefixView* prefix = nullptr;  // null: no prefix cache
   bool explain = false;  // say of every live turn without a row why
   uint64_t attempt = 0;  // counts steps tried; a retry and its drops share one
   std::span<const CandidateView* const> running;         // residents with a live turn, by arrival

@@ -20,6 +20,7 @@ class Capabilities : public WithEngine {
     EXPECT_EQ(OgaEngineCapabilitiesGetConfiguredMaxBatchSize(capabilities_.get()), kMaxBatchSize);
     EXPECT_EQ(OgaEngineCapabilitiesGetMaxScheduledTokens(capabilities_.get()), kMaxScheduledTokens);
     EXPECT_EQ(OgaEngineCapabilitiesGetMaxRequestLength(capabilities_.get()), kContext);
+    EXPECT_TRUE(OgaEngineCapabilitiesGetPrefixCaching(capabilities_.get()));
   }
 
   Owned<OgaEngineCapabilities, OgaDestroyEngineCapabilities> capabilities_;
@@ -31,6 +32,14 @@ TEST_F(Capabilities, ReadOnAnyThreadAndAfterTheEngineIsGone) {
   std::thread([this] { ExpectTheConfiguredLimits(); }).join();
   engine_.reset();
   ExpectTheConfiguredLimits();
+}
+
+class NoPrefixCapabilities : public Capabilities {
+  std::string Overlay() const override { return R"({"engine": {"dynamic_batching": {"prefix_caching": false}}})"; }
+};
+
+TEST_F(NoPrefixCapabilities, TheConfigTurnsThePrefixCacheOff) {
+  EXPECT_FALSE(OgaEngineCapabilitiesGetPrefixCaching(capabilities_.get()));
 }
 
 // The last sampled token needs no cache slot, so a pool of n slots holds sequences of n + 1.

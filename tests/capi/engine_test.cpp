@@ -162,6 +162,31 @@ TEST_F(Engine, ReclaimsRequestsWhoseHandlesAreGone) {
   EXPECT_EQ(Count(engine_.get(), "free_blocks"), kBlocks);
 }
 
+TEST_F(Engine, SharesCachedBeginningsUntilTheyAreDropped) {
+  const auto cached = [&](uint64_t salt) {
+    OgaRequestOptions* options = nullptr;
+    Must(OgaCreateRequestOptions(&options));
+    Must(OgaRequestOptionsSetCacheSalt(options, salt));
+    OgaRequest* request = nullptr;
+    Must(OgaEngineCreateRequest(engine_.get(), options, &request));
+    OgaDestroyRequestOptions(options);
+    BeginTurn(request, Prompt(3 * kBlockSize + 1));
+    uint64_t tokens = 0;
+    while (HasPending(engine_.get())) {
+      for (const EventCopy& event : Step(engine_.get(), buffer_.get())) tokens += event.cached_prompt_tokens;
+    }
+    OgaDestroyRequest(request);
+    return tokens;
+  };
+  EXPECT_EQ(cached(0), 0u);
+  EXPECT_EQ(cached(0), 3 * kBlockSize);
+  EXPECT_EQ(cached(7), 0u) << "another salt saw what it must not see";
+  EXPECT_FALSE(HasPending(engine_.get()));
+  Must(OgaEngineDropPrefixCache(engine_.get()));
+  EXPECT_EQ(Count(engine_.get(), "cached_blocks"), 0u);
+  EXPECT_EQ(cached(0), 0u);
+}
+
 TEST_F(Engine, TracesEachStepToAFileWhileItIsAsked) {
   const std::string path = testing::TempDir() + "oga_engine_trace.jsonl";
   ASSERT_TRUE(Succeeds(OgaEngineSetTraceFile(engine_.get(), path.c_str())));

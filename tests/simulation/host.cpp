@@ -28,7 +28,7 @@ void World::Act() {
 void World::Create() {
   const uint64_t most = limits_.max_request_tokens();
   const uint64_t session = Chance(3) ? 0 : 2 + Draw(most - 1);
-  auto request = engine_->CreateRequest({session, static_cast<int32_t>(Chance(3) ? Draw(3) : 0)});
+  auto request = engine_->CreateRequest({session, static_cast<int32_t>(Chance(3) ? Draw(3) : 0), Draw(2)});
   request->AdoptHandle();
   actors_.push_back(std::make_unique<Actor>(std::move(request), session == 0 ? most : session));
 }
@@ -36,8 +36,12 @@ void World::Create() {
 std::vector<TokenId> World::DrawInput(uint64_t room) {
   const uint64_t most = std::min<uint64_t>(room - 1, Chance(5) ? room : 12);
   std::vector<TokenId> input(1 + Draw(std::max<uint64_t>(1, most)));
-  // Few different tokens, so that sequences share beginnings.
-  for (TokenId& token : input) token = static_cast<TokenId>(Draw(Chance(3) ? kSimVocab : 3));
+  // Half of the inputs follow one of a few texts for a while, so that sequences share beginnings.
+  const uint64_t text = Draw(3);
+  const uint64_t follows = Chance(2) ? 0 : Draw(input.size() + 1);
+  for (uint64_t i = 0; i < input.size(); ++i) {
+    input[i] = static_cast<TokenId>(i < follows ? Mix(100 * text + i) % kSimVocab : Draw(Chance(3) ? kSimVocab : 3));
+  }
   return input;
 }
 

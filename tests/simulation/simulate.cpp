@@ -47,10 +47,11 @@ int main(int argc, char** argv) {
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%llu worlds, %llu steps, %llu runs, %llu tokens, %llu preemptions, longest wait %llu steps; %.0f steps/s\n",
+  std::printf("%llu worlds, %llu steps, %llu runs, %llu tokens, %llu preemptions, %llu prefix hits, %llu evictions, longest wait %llu steps; %.0f steps/s\n",
               static_cast<unsigned long long>(worlds), static_cast<unsigned long long>(total.steps),
               static_cast<unsigned long long>(total.runs), static_cast<unsigned long long>(total.tokens),
-              static_cast<unsigned long long>(total.preemptions),
+              static_cast<unsigned long long>(total.preemptions), static_cast<unsigned long long>(total.prefix_hits),
+              static_cast<unsigned long long>(total.prefix_evictions),
               static_cast<unsigned long long>(total.longest_wait_steps), static_cast<double>(total.steps) / seconds);
   bool covered = true;
   for (size_t i = 1; i < total.faults.size(); ++i) {

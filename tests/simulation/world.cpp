@@ -26,6 +26,11 @@ class UncountedExecutor final : public ModelExecutor {
   std::unique_ptr<ScriptedExecutor> inner_;
 };
 
+// Three different hashes in all: nearly every look-up meets a collision.
+BlockHash WeakHash(const HashKey&, const BlockHash&, uint64_t, std::span<const TokenId> tokens) noexcept {
+  return {static_cast<uint64_t>(tokens.front()) % 3, 0};
+}
+
 std::optional<Fault> FaultOf(FaultPoint point) {
   switch (point) {
     case FaultPoint::kPlan:
@@ -51,6 +56,8 @@ void SimulationReport::Add(const SimulationReport& other) {
   steps += other.steps;
   preemptions += other.preemptions;
   tokens += other.tokens;
+  prefix_hits += other.prefix_hits;
+  prefix_evictions += other.prefix_evictions;
   longest_wait_steps = std::max(longest_wait_steps, other.longest_wait_steps);
   for (size_t i = 0; i < faults.size(); ++i) faults[i] += other.faults[i];
 }
@@ -66,11 +73,13 @@ void World::MakeEngine() {
   limits_.max_resident_requests = static_cast<uint32_t>(1 + Draw(4 * limits_.max_batch_size));
   limits_.max_wait_steps = static_cast<uint32_t>(16 + Draw(33));
   limits_.context_length_tokens = 8 + Draw(60);
+  limits_.prefix_caching = !Chance(4);
 
   EngineParts parts;
   parts.limits = limits_;
   parts.traits.vocab_size = kSimVocab;
   parts.traits.eos_token_ids.assign(std::begin(kSimEos), std::end(kSimEos));
+  if (Chance(3)) parts.block_hash = WeakHash;
   if (Chance(3)) parts.policy = std::make_unique<ShortestPromptPolicy>();
   parts.fault_hook = [this](FaultPoint point) {
     if (FaultOf(point) != armed_ || armed_countdown_-- != 0) return;
@@ -101,6 +110,11 @@ SimulationReport World::Live() {
   const EngineStatistics statistics = engine_->GetStatistics();
   if (statistics.free_blocks != limits_.num_blocks) throw std::runtime_error("blocks are missing at the end");
   if (statistics.live_requests != 0) throw std::runtime_error("requests are left at the end");
+  engine_->DropPrefixCache();
+  engine_->Validate();
+  if (engine_->GetStatistics().cached_blocks != 0) throw std::runtime_error("the prefix cache cannot be dropped");
+  report_.prefix_hits = statistics.prefix_hits;
+  report_.prefix_evictions = statistics.prefix_evictions;
   report_.steps = statistics.steps;
   report_.preemptions = statistics.preemptions;
   report_.tokens = statistics.generated_tokens;

@@ -23,6 +23,8 @@ struct SimulationReport {
   uint64_t steps = 0;  // committed
   uint64_t preemptions = 0;
   uint64_t tokens = 0;
+  uint64_t prefix_hits = 0;
+  uint64_t prefix_evictions = 0;
   uint64_t longest_wait_steps = 0;
   FaultCounts faults{};
 

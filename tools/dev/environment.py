@@ -14,7 +14,7 @@ from steps import ROOT, StepFailedError, must_run, once
 
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-NATIVE_TOOLS = ["cmake>=3.22,<4.3", "ninja"]
+NATIVE_TOOLS = ["cmake>=3.22", "ninja"]
 
 
 def pyproject() -> dict:

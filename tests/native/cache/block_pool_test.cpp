@@ -31,8 +31,8 @@ TEST(BlockPool, UsesTheBlockThatCameBackLastFirst) {
   BlockPool pool(4);
   const BlockId a = TakeCommitted(pool);
   const BlockId b = TakeCommitted(pool);
-  pool.Release(a);
-  pool.Release(b);
+  pool.Release(a, /*keep=*/false);
+  pool.Release(b, /*keep=*/false);
   EXPECT_EQ(pool.Reserve(), b);
   EXPECT_EQ(pool.Reserve(), a);
 }
@@ -59,12 +59,12 @@ TEST(BlockPool, TheLastOwnerFreesASharedBlock) {
   pool.Share(block);
   EXPECT_EQ(pool.share_count(block), 3u);
   EXPECT_EQ(pool.shared_blocks(), 1u);
-  pool.Release(block);
+  pool.Release(block, /*keep=*/false);
   EXPECT_EQ(pool.shared_blocks(), 1u);
-  pool.Release(block);
+  pool.Release(block, /*keep=*/false);
   EXPECT_EQ(pool.shared_blocks(), 0u);
   EXPECT_EQ(pool.free_blocks(), 0u);
-  pool.Release(block);
+  pool.Release(block, /*keep=*/false);
   EXPECT_EQ(pool.free_blocks(), 1u);
   pool.Validate();
 }
@@ -82,7 +82,7 @@ TEST(BlockPool, EveryMoveChangesItsGeneration) {
   generations.insert(pool.generation());
   pool.Share(block);
   generations.insert(pool.generation());
-  pool.Release(block);
+  pool.Release(block, /*keep=*/false);
   generations.insert(pool.generation());
   EXPECT_EQ(generations.size(), 7u);
 }
@@ -116,7 +116,7 @@ TEST(BlockPool, KeepsItsInvariantsThroughRandomMoves) {
         break;
       default:
         if (owner == committed.end()) break;
-        pool.Release(owner->first);
+        pool.Release(owner->first, /*keep=*/false);
         if (--owner->second == 0) committed.erase(owner);
     }
     ASSERT_NO_THROW(pool.Validate());
@@ -135,7 +135,7 @@ TEST(BlockPool, ValidateNamesB1WhenABlockIsFreedTwice) {
 
 TEST(BlockPool, ValidateNamesB2WhenABlockWithoutAnOwnerIsReleased) {
   BlockPool pool(3);
-  pool.Release(pool.Reserve());
+  pool.Release(pool.Reserve(), /*keep=*/false);
   EXPECT_TRUE(Breaks(pool, "B2"));
 }
 

@@ -1,6 +1,7 @@
 // Reaches into a PagedCache: to look at tables, and to break what its calls never break.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "cache/paged_cache.h"
@@ -15,5 +16,12 @@ struct PagedCacheAccess {
   static uint32_t& FilledSlots(PagedCache& cache, RequestSlot slot) { return cache.tables_[slot].filled_slots; }
   static BlockPool& Pool(PagedCache& cache) { return cache.pool_; }
 };
+
+// A plan of these rows, for what only the cache needs of it.
+inline StepPlan PlanOf(std::vector<RowPlan> rows) {
+  StepPlan plan;
+  plan.rows = std::move(rows);
+  return plan;
+}
 
 }  // namespace oga::testing

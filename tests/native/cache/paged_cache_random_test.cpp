@@ -59,7 +59,7 @@ class CacheWorld {
       row.slot = slot;
       row.past_tokens = cache_.filled_slots(slot);
       row.scheduled_tokens = 1 + Draw(7);
-      row.copies_tail = cache_.NextBlockShared(slot);
+      row.copies_tail = cache_.NextBlockProtected(slot);
       const uint32_t covered = (row.past_tokens + row.scheduled_tokens + kBlockSize - 1) / kBlockSize;
       row.target_blocks = std::max(cache_.table_blocks(slot), covered + Draw(2));
       const uint32_t wanted = row.target_blocks - cache_.table_blocks(slot) + row.copies_tail;
@@ -73,7 +73,7 @@ class CacheWorld {
   // One step, as the engine and the model share it: copies first, then the writes; then a commit or a rollback.
   void Step() {
     const std::vector<RowPlan> rows = DrawRows();
-    Reservation reservation = cache_.Reserve(rows);
+    Reservation reservation = cache_.Reserve(PlanOf(rows));
     for (const BlockCopy& copy : reservation.copies()) {
       std::copy_n(memory_.begin() + copy.source * kBlockSize, kBlockSize, memory_.begin() + copy.target * kBlockSize);
     }

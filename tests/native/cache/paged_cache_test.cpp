@@ -28,13 +28,13 @@ class PagedCacheTest : public ::testing::Test {
     row.past_tokens = cache.filled_slots(slot);
     row.scheduled_tokens = tokens;
     row.target_blocks = std::max(cache.table_blocks(slot), (row.past_tokens + tokens + kBlockSize - 1) / kBlockSize);
-    row.copies_tail = cache.NextBlockShared(slot);
+    row.copies_tail = cache.NextBlockProtected(slot);
     return row;
   }
 
   void Grow(RequestSlot slot, uint32_t tokens) {
     const std::vector<RowPlan> rows{Row(slot, tokens)};
-    ASSERT_EQ(cache.Reserve(rows).Commit(), CommitStatus::kCommitted);
+    ASSERT_EQ(cache.Reserve(PlanOf(rows)).Commit(), CommitStatus::kCommitted);
   }
 
   Blocks Table(RequestSlot slot) const { return PagedCacheAccess::Table(cache, slot); }
@@ -50,7 +50,7 @@ class PagedCacheTest : public ::testing::Test {
 
 TEST_F(PagedCacheTest, ACommitPublishesTheBlocksOfEveryRow) {
   const std::vector<RowPlan> rows{Row(0, 5), Row(2, 3)};
-  Reservation reservation = cache.Reserve(rows);
+  Reservation reservation = cache.Reserve(PlanOf(rows));
   EXPECT_EQ(cache.table_blocks(0), 0u) << "nothing is visible before the commit";
   EXPECT_EQ(cache.pool().reserved_blocks(), 3u);
   const Blocks first = TableOf(reservation, 0);
@@ -70,14 +70,14 @@ TEST_F(PagedCacheTest, ARollbackLeavesEverythingAsItWas) {
   const std::vector<RowPlan> rows{Row(0, 7), Row(1, 9)};
   Blocks reserved;
   {
-    const Reservation reservation = cache.Reserve(rows);
+    const Reservation reservation = cache.Reserve(PlanOf(rows));
     reserved = TableOf(reservation, 1);
   }
   EXPECT_EQ(Table(0), before);
   EXPECT_EQ(cache.filled_slots(0), 6u);
   EXPECT_EQ(cache.pool().free_blocks(), kBlocks - 2);
   EXPECT_EQ(cache.pool().reserved_blocks(), 0u);
-  const Reservation again = cache.Reserve(rows);
+  const Reservation again = cache.Reserve(PlanOf(rows));
   EXPECT_EQ(TableOf(again, 1), reserved) << "the free list has its old order";
 }
 
@@ -85,7 +85,7 @@ TEST_F(PagedCacheTest, ATableListsCommittedThenReservedBlocks) {
   Grow(0, 8);
   Grow(1, 4);
   const std::vector<RowPlan> rows{Row(0, 5), Row(1, 1)};
-  const Reservation reservation = cache.Reserve(rows);
+  const Reservation reservation = cache.Reserve(PlanOf(rows));
   EXPECT_EQ(reservation.table_columns(), 4u) << "the widest row decides";
   const Blocks wide = TableOf(reservation, 0);
   EXPECT_EQ(Blocks(wide.begin(), wide.begin() + 2), Table(0));
@@ -98,11 +98,11 @@ TEST_F(PagedCacheTest, ATableListsCommittedThenReservedBlocks) {
 TEST_F(PagedCacheTest, APromptKeepsTheBlocksSetAsideForItsLaterChunks) {
   RowPlan row = Row(0, 4);
   row.target_blocks = 5;
-  EXPECT_EQ(cache.Reserve(std::vector{row}).Commit(), CommitStatus::kCommitted);
+  EXPECT_EQ(cache.Reserve(PlanOf(std::vector{row})).Commit(), CommitStatus::kCommitted);
   EXPECT_EQ(cache.table_blocks(0), 5u);
   EXPECT_EQ(cache.filled_slots(0), 4u);
   const std::vector<RowPlan> next{Row(0, 16)};
-  Reservation reservation = cache.Reserve(next);
+  Reservation reservation = cache.Reserve(PlanOf(next));
   EXPECT_EQ(cache.pool().reserved_blocks(), 0u);
   EXPECT_EQ(reservation.Commit(), CommitStatus::kCommitted);
   cache.Truncate(0, cache.filled_slots(0));
@@ -112,7 +112,7 @@ TEST_F(PagedCacheTest, APromptKeepsTheBlocksSetAsideForItsLaterChunks) {
 TEST_F(PagedCacheTest, AShortageIsRefusedAndTakesNothing) {
   Grow(0, 20);
   const std::vector<RowPlan> rows{Row(1, 8), Row(2, 8)};
-  EXPECT_THROW(cache.Reserve(rows), ContractError);
+  EXPECT_THROW(cache.Reserve(PlanOf(rows)), ContractError);
   EXPECT_EQ(cache.pool().free_blocks(), 3u);
   EXPECT_EQ(cache.pool().reserved_blocks(), 0u);
   Grow(1, 8);
@@ -129,15 +129,15 @@ TEST_F(PagedCacheTest, APlanOfAnotherStateIsRefused) {
   RowPlan shrinks = Row(0, 1);
   shrinks.target_blocks = 1;
   for (const RowPlan& row : {other_past, other_tail, too_short, shrinks}) {
-    EXPECT_THROW(cache.Reserve(std::vector{row}), ContractError);
+    EXPECT_THROW(cache.Reserve(PlanOf(std::vector{row})), ContractError);
     EXPECT_EQ(cache.pool().free_blocks(), kBlocks - 2);
   }
 }
 
 TEST_F(PagedCacheTest, OneReservationIsLiveAtATime) {
   const std::vector<RowPlan> rows{Row(0, 5)};
-  Reservation reservation = cache.Reserve(rows);
-  EXPECT_THROW(cache.Reserve(rows), ContractError);
+  Reservation reservation = cache.Reserve(PlanOf(rows));
+  EXPECT_THROW(cache.Reserve(PlanOf(rows)), ContractError);
   EXPECT_EQ(reservation.Commit(), CommitStatus::kCommitted) << "the refused one did not touch it";
 }
 
@@ -151,7 +151,7 @@ TEST_F(PagedCacheTest, ACommitRefusesWhenAnythingMoved) {
       [](PagedCache& cache) { cache.Share(0, 2); },
   };
   for (const auto move : moves) {
-    Reservation reservation = cache.Reserve(rows);
+    Reservation reservation = cache.Reserve(PlanOf(rows));
     move(cache);
     EXPECT_EQ(reservation.Commit(), CommitStatus::kInconsistent);
     EXPECT_EQ(cache.filled_slots(0), 6u);
@@ -164,7 +164,7 @@ TEST_F(PagedCacheTest, ACommitRefusesWhenAnythingMoved) {
 
 TEST_F(PagedCacheTest, ASecondCommitIsRefused) {
   const std::vector<RowPlan> rows{Row(0, 5)};
-  Reservation reservation = cache.Reserve(rows);
+  Reservation reservation = cache.Reserve(PlanOf(rows));
   EXPECT_EQ(reservation.Commit(), CommitStatus::kCommitted);
   EXPECT_EQ(reservation.Commit(), CommitStatus::kInconsistent);
   EXPECT_EQ(cache.table_blocks(0), 2u);
@@ -172,7 +172,7 @@ TEST_F(PagedCacheTest, ASecondCommitIsRefused) {
 
 TEST_F(PagedCacheTest, OnlyTheLastHolderOfAReservationUndoesIt) {
   const std::vector<RowPlan> rows{Row(0, 5)};
-  Reservation first = cache.Reserve(rows);
+  Reservation first = cache.Reserve(PlanOf(rows));
   {
     const Reservation second = std::move(first);
     EXPECT_EQ(cache.pool().reserved_blocks(), 2u);
@@ -203,8 +203,8 @@ TEST_F(PagedCacheTest, AForkSharesEveryFilledBlock) {
   EXPECT_EQ(cache.filled_slots(1), 10u);
   EXPECT_EQ(cache.pool().free_blocks(), kBlocks - 3);
   EXPECT_EQ(cache.pool().shared_blocks(), 3u);
-  EXPECT_TRUE(cache.NextBlockShared(0));
-  EXPECT_TRUE(cache.NextBlockShared(1));
+  EXPECT_TRUE(cache.NextBlockProtected(0));
+  EXPECT_TRUE(cache.NextBlockProtected(1));
   EXPECT_THROW(cache.Share(0, 1), ContractError) << "the target owns blocks already";
   EXPECT_THROW(cache.Share(3, 3), ContractError);
 }
@@ -214,7 +214,7 @@ TEST_F(PagedCacheTest, ASharedTailIsCopiedBeforeItIsWritten) {
   cache.Share(0, 1);
   const Blocks parent = Table(0);
   const std::vector<RowPlan> rows{Row(1, 4)};
-  Reservation reservation = cache.Reserve(rows);
+  Reservation reservation = cache.Reserve(PlanOf(rows));
   ASSERT_EQ(reservation.copies().size(), 1u);
   const BlockCopy copy = reservation.copies()[0];
   EXPECT_EQ(copy.source, parent[2]);
@@ -223,17 +223,17 @@ TEST_F(PagedCacheTest, ASharedTailIsCopiedBeforeItIsWritten) {
   EXPECT_EQ(reservation.Commit(), CommitStatus::kCommitted);
   EXPECT_EQ(Table(0), parent);
   EXPECT_EQ(Table(1), (Blocks{parent[0], parent[1], copy.target, Table(1)[3]}));
-  EXPECT_FALSE(cache.NextBlockShared(0));
-  EXPECT_FALSE(cache.NextBlockShared(1));
+  EXPECT_FALSE(cache.NextBlockProtected(0));
+  EXPECT_FALSE(cache.NextBlockProtected(1));
 }
 
 TEST_F(PagedCacheTest, ARolledBackCopyLeavesTheTailShared) {
   Grow(0, 10);
   cache.Share(0, 1);
   const std::vector<RowPlan> rows{Row(1, 4)};
-  cache.Reserve(rows).Rollback();
+  cache.Reserve(PlanOf(rows)).Rollback();
   EXPECT_EQ(Table(0), Table(1));
-  EXPECT_TRUE(cache.NextBlockShared(1));
+  EXPECT_TRUE(cache.NextBlockProtected(1));
   EXPECT_EQ(cache.pool().free_blocks(), kBlocks - 3);
 }
 
@@ -242,7 +242,7 @@ TEST_F(PagedCacheTest, TwoOwnersThatWriteInOneStepBothCopy) {
   cache.Share(0, 1);
   const BlockId shared = Table(0)[1];
   const std::vector<RowPlan> rows{Row(0, 1), Row(1, 1)};
-  Reservation reservation = cache.Reserve(rows);
+  Reservation reservation = cache.Reserve(PlanOf(rows));
   EXPECT_EQ(reservation.copies().size(), 2u);
   EXPECT_EQ(reservation.Commit(), CommitStatus::kCommitted);
   EXPECT_NE(Table(0)[1], Table(1)[1]);
@@ -254,13 +254,13 @@ TEST_F(PagedCacheTest, TwoOwnersThatWriteInOneStepBothCopy) {
 TEST_F(PagedCacheTest, AtABlockBorderNothingIsCopied) {
   Grow(0, 8);
   cache.Share(0, 1);
-  EXPECT_FALSE(cache.NextBlockShared(1));
+  EXPECT_FALSE(cache.NextBlockProtected(1));
   const std::vector<RowPlan> rows{Row(1, 1)};
-  Reservation reservation = cache.Reserve(rows);
+  Reservation reservation = cache.Reserve(PlanOf(rows));
   EXPECT_TRUE(reservation.copies().empty());
   EXPECT_EQ(reservation.Commit(), CommitStatus::kCommitted);
   cache.Truncate(1, 7);
-  EXPECT_TRUE(cache.NextBlockShared(1)) << "now its next token goes into a shared block";
+  EXPECT_TRUE(cache.NextBlockProtected(1)) << "now its next token goes into a shared block";
 }
 
 TEST_F(PagedCacheTest, TheLastOwnerFreesSharedBlocks) {
@@ -270,7 +270,7 @@ TEST_F(PagedCacheTest, TheLastOwnerFreesSharedBlocks) {
   cache.Drop(0);
   cache.Drop(2);
   EXPECT_EQ(cache.pool().free_blocks(), kBlocks - 3);
-  EXPECT_FALSE(cache.NextBlockShared(1));
+  EXPECT_FALSE(cache.NextBlockProtected(1));
   cache.Drop(1);
   EXPECT_EQ(cache.pool().free_blocks(), kBlocks);
 }
@@ -284,7 +284,7 @@ class BrokenPagedCache : public ::testing::Test {
     row.slot = 0;
     row.scheduled_tokens = 6;
     row.target_blocks = 2;
-    EXPECT_EQ(cache.Reserve(std::vector{row}).Commit(), CommitStatus::kCommitted);
+    EXPECT_EQ(cache.Reserve(PlanOf(std::vector{row})).Commit(), CommitStatus::kCommitted);
     cache.Validate();
   }
 

@@ -17,13 +17,22 @@ using Tokens = std::vector<TokenId>;
 
 Tokens TokensOf(const Request& request) { return {request.tokens().begin(), request.tokens().end()}; }
 
+// A row that computes the next `tokens` pending ones.
+RowPlan RowOf(const Request& request, uint32_t tokens) {
+  RowPlan row;
+  row.past_tokens = request.view().cached_tokens;
+  row.pending_tokens = request.view().pending_tokens();
+  row.scheduled_tokens = tokens;
+  return row;
+}
+
 // One committed step that computes everything pending and appends `token`.
 void AppendToken(Request& request, TokenId token) {
   request.ReserveToken();
   RowResult result;
   result.appends = true;
   result.token = token;
-  request.CommitRow(request.view().pending_tokens(), /*sampled=*/true, result, 1);
+  request.CommitRow(RowOf(request, request.view().pending_tokens()), result, 1);
 }
 
 void CompleteTurn(Request& request, const Tokens& input, const Tokens& output) {
@@ -40,7 +49,7 @@ TEST(Request, GoesFromCreatedThroughQueuedAndActiveToComplete) {
   EXPECT_EQ(request->state(), RequestState::kQueued);
   EXPECT_TRUE(request->turn_live());
   request->Validate();
-  request->CommitRow(2, /*sampled=*/false, {}, 4);
+  request->CommitRow(RowOf(*request, 2), {}, 4);
   EXPECT_EQ(request->state(), RequestState::kActive);
   EXPECT_EQ(request->view().pending_tokens(), 1u);
   EXPECT_FALSE(request->view().preemptible) << "a chunk is not a token";

@@ -160,7 +160,7 @@ TEST(GenaiConfig, ReportsFeaturesThatAreOffInOneLine) {
   const auto lines = InfoLog::With("off in this build");
   ASSERT_EQ(lines.size(), 1u);
   for (const char* key :
-       {"/m/genai_config.json", "engine.dynamic_batching.prefix_caching", "engine.dynamic_batching.gpu_utilization_factor",
+       {"/m/genai_config.json", "engine.dynamic_batching.gpu_utilization_factor",
         "engine.static_batching", "model.decoder.sliding_window",
         "model.decoder.session_options.provider_options[0].cuda"}) {
     EXPECT_CONTAINS(lines[0], key);
@@ -169,7 +169,7 @@ TEST(GenaiConfig, ReportsFeaturesThatAreOffInOneLine) {
 
 TEST(GenaiConfig, ReportsOnlyFeaturesThatWereAskedFor) {
   InfoLog log;
-  SmallConfig().WithOverlay(R"({"engine": {"dynamic_batching": {"prefix_caching": false}},
+  SmallConfig().WithOverlay(R"({"engine": {"dynamic_batching": {"prefix_caching": true}},
                                 "search": {"no_repeat_ngram_size": 0, "random_seed": -1}})");
   EXPECT_TRUE(InfoLog::lines().empty()) << InfoLog::lines().front();
   SmallConfig().WithOverlay(R"({"search": {"no_repeat_ngram_size": 3, "random_seed": 5},

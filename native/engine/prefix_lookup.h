@@ -1,0 +1,32 @@
+// PrefixLookup: the planner's read-only view of the prefix cache, which needs the tokens of the requests it asks for.
+//
+// Owned by one Engine; refers to its parts.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cache/paged_cache.h"
+#include "engine/request.h"
+#include "step/prefix_view.h"
+
+namespace oga {
+
+class PrefixLookup final : public PrefixView {
+ public:
+  PrefixLookup(const PagedCache& cache, const std::vector<std::shared_ptr<Request>>& requests)
+      : cache_(cache), requests_(requests) {}
+
+  PrefixHit Find(RequestSlot slot, std::vector<BlockId>& found) const override {
+    return cache_.Find(slot, requests_[slot]->tokens(), found);
+  }
+  bool WillPublish(RequestSlot leader, RequestSlot follower, uint32_t blocks) const noexcept override {
+    return cache_.WillPublish(leader, follower, blocks);
+  }
+
+ private:
+  const PagedCache& cache_;
+  const std::vector<std::shared_ptr<Request>>& requests_;
+};
+
+}  // namespace oga
