@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 
@@ -42,13 +41,7 @@ def command_run(_: argparse.Namespace) -> int:
     prepare("cpu", "cli", "export")
     builds.build_wheel()
     oga = environment.VENV / "bin" / "oga"
-    # Full precision: with 8-bit activations this small model gives noticeably worse answers.
-    pull = [oga, "pull", "smollm2", "--precision", "fp32", "--json"]
-    pulled = subprocess.run(pull, cwd=ROOT, stdout=subprocess.PIPE, check=False)
-    if pulled.returncode:
-        return pulled.returncode
-    folder = json.loads(pulled.stdout)["folder"]
-    return subprocess.run([oga, "run", folder, "--max-tokens", "96", *PROMPTS], cwd=ROOT, check=False).returncode
+    return subprocess.run([oga, "run", "smollm2", "--max-tokens", "96", *PROMPTS], cwd=ROOT, check=False).returncode
 
 
 def command_test(arguments: argparse.Namespace) -> int:
