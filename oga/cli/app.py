@@ -85,6 +85,9 @@ def run(
     repetition_penalty: Annotated[float | None, typer.Option(help="Above 1, repetitions become less likely.")] = None,
     seed: Annotated[int | None, typer.Option(help="Makes sampling reproducible.")] = None,
     overlay: OverlayOption = None,
+    trace_file: Annotated[
+        Path | None, typer.Option("--trace", help="Write a line per step to this file, for oga trace.")
+    ] = None,
     json_output: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answers and nothing else.")] = False,
 ) -> None:
@@ -109,6 +112,7 @@ def run(
             "seed": seed,
         },
         overlay,
+        trace_file,
     )
 
 
@@ -158,9 +162,10 @@ def info(model: ModelArgument, overlay: OverlayOption = None, json_output: JsonO
 @reported
 def trace(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What Engine.set_trace_file wrote.")],
+    plot: Annotated[Path | None, typer.Option(help="Also write the timeline to this file, as SVG.")] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Summarise and draw what an engine's steps did: who ran, who waited, where the time went."""
     from oga.cli import trace as command
 
-    command.trace(file, json_output)
+    command.trace(file, plot, json_output)

@@ -74,9 +74,12 @@ def _prompts_of_file(file: Path) -> list[str]:
     return prompts
 
 
-def run(model: str, prompts: list[str], style: Style, generation: Generation, overlay: str | None) -> None:
+def run(
+    model: str, prompts: list[str], style: Style, generation: Generation, overlay: str | None, trace_file: Path | None
+) -> None:
     """Answers ``prompts`` together and ends with one line of totals. Fails when any of them failed."""
     with open_engine(model, overlay) as engine, ExitStack() as closing:
+        engine.set_trace_file(trace_file)
         streams = [
             closing.enter_context(_open_stream(engine, number, prompt, style, generation))
             for number, prompt in enumerate(prompts, start=1)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from oga.cli.timeline import Step, write_timeline
 from oga.errors import InvalidArgumentError
 
 PHASES = ("plan", "reserve", "pack", "execute", "sample", "commit")
@@ -16,12 +17,12 @@ PHASES = ("plan", "reserve", "pack", "execute", "sample", "commit")
 MARKS = {"waited": ".", "decode": "-", "prefill": "#", "dropped": "!"}
 MOST_REQUESTS_DRAWN = 40
 
-Step = dict[str, Any]
 
-
-def trace(file: Path, json_output: bool) -> None:
-    """Prints the summary of a trace and, for people, when each request ran and waited."""
+def trace(file: Path, plot: Path | None, json_output: bool) -> None:
+    """Prints the summary of a trace and, for people, when each request ran and waited; draws it into ``plot``."""
     steps = read_steps(file)
+    if plot is not None:
+        write_timeline(steps, plot)
     summary = summarise(steps)
     if json_output:
         print(json.dumps(summary))

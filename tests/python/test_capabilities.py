@@ -21,10 +21,10 @@ def test_a_small_cache_bounds_the_longest_request(make_model: Callable[..., oga.
         assert engine.get_capabilities().max_request_length == 10 * 4 + 1
 
 
-def test_public_names_are_the_three_limits(engine: oga.Engine) -> None:
+def test_public_names_are_the_limits(engine: oga.Engine) -> None:
     limits = engine.get_capabilities()
     names = [name for name in dir(limits) if not name.startswith("_")]
-    assert names == ["configured_max_batch_size", "max_request_length", "max_scheduled_tokens"]
+    assert names == ["configured_max_batch_size", "max_request_length", "max_scheduled_tokens", "prefix_caching"]
     with pytest.raises(AttributeError):
         limits.max_request_length = 5  # type: ignore[misc]
 

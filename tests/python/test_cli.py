@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import termios
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,19 @@ def test_a_trace_is_summarised_and_drawn(invoke: Invoke, engine: oga.Engine, tmp
     assert len(rows) == 6
     assert re.fullmatch(r"request \d+  #---", rows[0])
     assert re.fullmatch(r"request \d+  \.+#---", rows[-1])
+
+
+def test_a_run_writes_a_trace_that_becomes_a_picture(invoke: Invoke, tiny_folder: Path, tmp_path: Path) -> None:
+    trace, picture = tmp_path / "trace.jsonl", tmp_path / "timeline.svg"
+    assert invoke("run", tiny_folder, "Hello", "World", "-n", "3", "--trace", trace).exit_code == 0
+    assert invoke("trace", trace, "--plot", picture).exit_code == 0
+    root = ElementTree.parse(picture).getroot()
+    assert root.tag.endswith("svg")
+    titles = [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert sum("request" in title for title in titles) == sum(
+        len(json.loads(line)["rows"]) for line in trace.read_text().splitlines()
+    )
+    assert invoke("trace", trace, "--plot", tmp_path / "absent" / "x.svg").exit_code == 1
 
 
 @pytest.mark.parametrize("content", ["", "{}\n", "no json\n", '{"attempt": 1}\n{"attempt": 2}\n'])
