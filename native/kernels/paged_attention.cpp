@@ -16,6 +16,7 @@ constexpr int32_t kWriteTokens = 8;        // new tokens of one work item of the
 constexpr int64_t kBusyItems = 64;         // so many keep all threads busy; more only cost
 constexpr int32_t kPartialFloats = 32768;  // scratch of the calling thread for split rows
 constexpr int32_t kLeastSlots = 8;         // fewer partials at a time are not worth a wave
+constexpr int64_t kWaveItems = 16;         // a run of splits is short enough for so many items a wave
 
 const PagedAttentionVariant& VariantOf(CpuIsa isa) {
 #if defined(__x86_64__)
@@ -57,7 +58,8 @@ class WorkPlan {
       slot_floats_ = std::max(slot_floats_, Queries(row) * query_floats);
     }
     if (splits == 0) return;
-    run_splits_ = static_cast<int32_t>(std::clamp<int64_t>(splits / kBusyItems, 1, slots() / 2));
+    run_splits_ =
+        static_cast<int32_t>(std::clamp<int64_t>(splits / kBusyItems, 1, std::max(slots() / kWaveItems, int64_t{1})));
     for (int32_t row = 0; row < num_rows(); ++row) split_items_ += IsSplit(row) ? Runs(row) * num_kv_heads() : 0;
   }
 

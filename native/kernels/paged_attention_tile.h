@@ -41,16 +41,17 @@ struct ValueRows {
   const int64_t* offsets;
   inline typename S::Vec Load(int k, int column) const { return S::Load(base + offsets[k] + 16 * column); }
 };
-// The same while the next split's keys are on their way: a line of them for each vector of values, since a burst of
-// prefetches would only wait for free miss buffers.
+// The same while rows that come `distance` later are on their way: a line of them for each vector of values, since a
+// burst of prefetches would only wait for free miss buffers.
 template <class S, class Element>
 struct ValueRowsAhead {
   const Element* base;
   const int64_t* offsets;
-  const Element* next_keys;
-  const int64_t* next_offsets;
+  const Element* ahead_base;
+  const int64_t* ahead_offsets;
+  int distance;
   inline typename S::Vec Load(int k, int column) const {
-    __builtin_prefetch(next_keys + next_offsets[k] + 16 * column, 0, 2);
+    __builtin_prefetch(ahead_base + ahead_offsets[k + distance] + 16 * column, 0, 2);
     return S::Load(base + offsets[k] + 16 * column);
   }
 };
@@ -124,14 +125,15 @@ class TileAttention {
         tile_(tile),
         head_size_(call.args.shape.head_size),
         keys_(static_cast<const Element*>(call.args.key_cache) + tile.kv_head * head_size_),
-        values_(static_cast<const Element*>(call.args.value_cache) + tile.kv_head * head_size_) {
+        values_(static_cast<const Element*>(call.args.value_cache) + tile.kv_head * head_size_),
+        ahead_rows_(Lower(kAheadBytes / (head_size_ * static_cast<int32_t>(sizeof(Element))), kKvSplit / 2)) {
     PrepareQueries();
   }
 
   // All splits in order, merged as they come.
   void Run() {
-    for (int32_t i = 0; i < tile_.num_queries * (kPartialHeaderFloats + call_.padded_head_size); ++i)
-      running_[i] = 0.0f;
+    const int32_t floats = tile_.num_queries * (kPartialHeaderFloats + call_.padded_head_size);
+    for (int32_t i = 0; i < floats; ++i) running_[i] = 0.0f;
     const Partial running(call_, tile_, running_);
     last_split_ = Position(tile_.num_queries - 1) / kKvSplit;
     for (int32_t split = FirstVisible(call_.args.params, Position(0)) / kKvSplit; split <= last_split_; ++split) {
@@ -166,6 +168,7 @@ class TileAttention {
  private:
   static constexpr int32_t kChunkGroups = 4;  // groups of sixteen keys transposed together, fewer for long heads
   static constexpr int32_t kKeyFloats = 16384;
+  static constexpr int32_t kAheadBytes = 8192;  // of a head's keys or values: what arrives in a memory latency
 
   // Where the keys and values of a split lie, from the head's first one. Positions that no query of the tile sees repeat
   // the nearest one that some query does: the table may hold nothing for them.
@@ -199,16 +202,15 @@ class TileAttention {
 
   // Leaves the split's weights in scores_, and where to find the next split in next_.
   void ScoreSplit(int32_t split) {
-    const bool prefetched = next_->split == split;
     SplitOffsets* const spare = current_;
     current_ = next_;
     next_ = spare;
-    if (!prefetched) Locate(split, *current_);
+    if (current_->split != split) Locate(split, *current_);
     for (int32_t i = 0; i < tile_.num_queries; ++i) visible_[i] = Visible(i, split);
     const int32_t chunk = Lower(kChunkGroups, kKeyFloats / (16 * head_size_));
     const int32_t end_group = (visible_[tile_.num_queries - 1].end + 15) / 16;
     for (int32_t group = visible_[0].begin / 16; group < end_group; group += chunk) {
-      ScoreChunk(group, Lower(group + chunk, end_group), prefetched);
+      ScoreChunk(group, Lower(group + chunk, end_group), 16 * end_group);
     }
     for (int32_t i = 0; i < tile_.num_queries; ++i) Softmax(i);
     next_->split = -1;
@@ -231,10 +233,10 @@ class TileAttention {
     located.split = split;
   }
 
-  void ScoreChunk(int32_t group, int32_t end_group, bool prefetched) {
+  void ScoreChunk(int32_t group, int32_t end_group, int32_t end_key) {
     const ptrdiff_t group_floats = 16 * head_size_;
     for (int32_t g = group; g < end_group; ++g) {
-      TransposeGroup(g, transposed_ + (g - group) * group_floats, prefetched);
+      TransposeGroup(g, end_key, transposed_ + (g - group) * group_floats);
     }
     const KeyGroups<S> right = {transposed_, group_floats};
     for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
@@ -246,18 +248,18 @@ class TileAttention {
     }
   }
 
-  // Between the steps, the pages of the group's values are sent for, a few lines at a time, and those of keys to come
-  // unless the split before did that.
-  void TransposeGroup(int32_t group, float* transposed, bool prefetched) const {
-    const int64_t* offsets = current_->offsets + 16 * group;
-    const bool ahead = !prefetched && group + kChunkGroups < kKvSplit / 16;
+  // Between the steps, the rows that the tile comes to ahead_rows_ later are sent for, a few lines at a time: keys before
+  // `end_key`, and behind them the split's first values.
+  void TransposeGroup(int32_t group, int32_t end_key, float* transposed) const {
+    const int64_t* offsets = current_->offsets;
     const int32_t steps = head_size_ / 8;
     for (int32_t step = 0, row = 0; step < steps; ++step) {
       for (; row * steps < 16 * (step + 1); ++row) {
-        PrefetchRow(values_ + offsets[row]);
-        if (ahead) PrefetchRow(keys_ + offsets[16 * kChunkGroups + row]);
+        const int32_t ahead = 16 * group + row + ahead_rows_;
+        const int32_t value = Lower(visible_[0].begin + ahead - end_key, kKvSplit - 1);
+        PrefetchRow(ahead < end_key ? keys_ + offsets[ahead] : values_ + offsets[value]);
       }
-      S::Transpose(keys_ + 8 * step, offsets, transposed + 128 * step);
+      S::Transpose(keys_ + 8 * step, offsets + 16 * group, transposed + 128 * step);
     }
   }
 
@@ -296,36 +298,51 @@ class TileAttention {
   // Queries of one register tile see nearly the same positions: what all see goes through the tile, and the few
   // positions before and behind that through each query's own pass.
   void WeighValues(int32_t first, int32_t rows, float* result) {
-    for (int32_t i = 0; i < rows * call_.padded_head_size; ++i) result[i] = 0.0f;
+    const int32_t stride = call_.padded_head_size;
+    for (int32_t i = 0; i < rows * stride; ++i) result[i] = 0.0f;
     const Span common = {visible_[first + rows - 1].begin, visible_[first].end};
     if (common.begin >= common.end) {
-      for (int32_t i = 0; i < rows; ++i)
-        AddValues(first + i, 1, visible_[first + i], result + i * call_.padded_head_size);
+      for (int32_t i = 0; i < rows; ++i) AddValues(first + i, 1, visible_[first + i], result + i * stride);
       return;
     }
     for (int32_t i = 0; i < rows; ++i) {
-      AddValues(first + i, 1, {visible_[first + i].begin, common.begin}, result + i * call_.padded_head_size);
+      AddValues(first + i, 1, {visible_[first + i].begin, common.begin}, result + i * stride);
     }
-    AddValues(first, rows, common, result);
+    if (first == 0) {
+      AddValuesAhead(rows, common, result);
+    } else {
+      AddValues(first, rows, common, result);
+    }
     for (int32_t i = 0; i < rows; ++i) {
-      AddValues(first + i, 1, {common.end, visible_[first + i].end}, result + i * call_.padded_head_size);
+      AddValues(first + i, 1, {common.end, visible_[first + i].end}, result + i * stride);
     }
   }
 
   void AddValues(int32_t first, int32_t rows, Span span, float* result) {
+    AddWeighted(ValueRows<S, Element>{values_, current_->offsets}, first, rows, span, result);
+  }
+
+  // The tile's first queries send for the values to come, and behind them for the next split's first keys.
+  void AddValuesAhead(int32_t rows, Span span, float* result) {
+    using Ahead = ValueRowsAhead<S, Element>;
+    const int64_t* offsets = current_->offsets;
+    const int32_t turn = Higher(span.begin, span.end - ahead_rows_);
+    AddWeighted(Ahead{values_, offsets, values_, offsets, ahead_rows_}, 0, rows, {span.begin, turn}, result);
+    if (next_->split >= 0) {
+      AddWeighted(Ahead{values_, offsets, keys_, next_->offsets, -turn}, 0, rows, {turn, span.end}, result);
+    } else {
+      AddValues(0, rows, {turn, span.end}, result);
+    }
+  }
+
+  template <class Right>
+  void AddWeighted(const Right& right, int32_t first, int32_t rows, Span span, float* result) {
     if (span.begin >= span.end) return;
     const RowBlock block = {scores_ + first * kKvSplit, kKvSplit, result, call_.padded_head_size};
     const int32_t whole = head_size_ / 16;
-    const int64_t* offsets = current_->offsets;
-    if (first == 0 && next_->split >= 0) {
-      const ValueRowsAhead<S, Element> right = {values_, offsets, keys_, next_->offsets};
-      Multiply<S, true>(rows, block, right, span.begin, span.end, 0, whole);
-    } else {
-      const ValueRows<S, Element> right = {values_, offsets};
-      Multiply<S, true>(rows, block, right, span.begin, span.end, 0, whole);
-    }
+    Multiply<S, true>(rows, block, right, span.begin, span.end, 0, whole);
     if (head_size_ % 16 != 0) {
-      const ValueTails<S, Element> tails = {values_, offsets};
+      const ValueTails<S, Element> tails = {values_, current_->offsets};
       Multiply<S, true>(rows, block, tails, span.begin, span.end, whole, whole + 1);
     }
   }
@@ -335,6 +352,7 @@ class TileAttention {
   const int32_t head_size_;
   const Element* const keys_;
   const Element* const values_;
+  const int32_t ahead_rows_;
   int32_t last_split_ = 0;
   SplitOffsets located_[2];
   SplitOffsets* current_ = &located_[0];
