@@ -19,8 +19,7 @@ OgaEngineCapabilitiesGetConfiguredMaxBatchSize(const OgaEngineCapabilities* capa
 OGA_EXPORT size_t OGA_API_CALL OgaEngineCapabilitiesGetMaxScheduledTokens(const OgaEngineCapabilities* capabilities);
 
 /** The longest sequence (prompt, output and continuations) a request may reach, in tokens. NULL gives 0. */
-OGA_EXPORT uint64_t OGA_API_CALL
-OgaEngineCapabilitiesGetMaxRequestLength(const OgaEngineCapabilities* capabilities);
+OGA_EXPORT uint64_t OGA_API_CALL OgaEngineCapabilitiesGetMaxRequestLength(const OgaEngineCapabilities* capabilities);
 
 /**
  * Whether requests share the cached blocks of a common beginning (`engine.dynamic_batching.prefix_caching`, on by

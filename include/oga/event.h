@@ -29,7 +29,15 @@ typedef uint32_t OgaEngineEventFlags;
 #define OgaEngineEventFlag_Failed ((OgaEngineEventFlags)8)
 #define OgaEngineEventFlag_Retryable ((OgaEngineEventFlags)16)
 
-/** What went wrong, on events with CapacityBlocked, Failed or Retryable. */
+/**
+ * What went wrong, on events with CapacityBlocked, Failed or Retryable.
+ *
+ * CapacityDeferred: nothing can run for want of cache blocks. ExecutionCapacityExceeded: the model ran out of memory;
+ * the step was rolled back and the next ones are smaller. RetryableExecution: the step was rolled back. After these
+ * three the engine is healthy; run it again. RequestUnserviceable: this turn cannot be served (it could never fit, or
+ * its logits are not numbers); no other is affected. EngineContractFailure and EngineExecutionFailure: the engine has
+ * failed for good and every open turn with it.
+ */
 typedef uint32_t OgaErrorCode;
 
 #define OgaErrorCode_None ((OgaErrorCode)0)

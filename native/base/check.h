@@ -13,8 +13,8 @@ class ContractError : public Error {
 };
 
 [[noreturn]] inline void FailCheck(const char* condition, const char* file, int line, const std::string& detail) {
-  throw ContractError(Message("internal check failed: ", condition, " (", file, ":", line, ")",
-                              detail.empty() ? "" : ": ", detail));
+  throw ContractError(
+      Message("internal check failed: ", condition, " (", file, ":", line, ")", detail.empty() ? "" : ": ", detail));
 }
 
 // Throws ContractError naming the invariant when `holds` is false; the body of every Validate().
@@ -24,12 +24,12 @@ inline void CheckInvariant(bool holds, const char* name, const char* sentence) {
 
 }  // namespace oga
 
-#define OGA_CHECK(condition)                                                       \
-  do {                                                                             \
-    if (!(condition)) ::oga::FailCheck(#condition, __FILE_NAME__, __LINE__, {});   \
+#define OGA_CHECK(condition)                                                     \
+  do {                                                                           \
+    if (!(condition)) ::oga::FailCheck(#condition, __FILE_NAME__, __LINE__, {}); \
   } while (false)
 
-#define OGA_CHECK_MSG(condition, ...)                                                                  \
-  do {                                                                                                 \
+#define OGA_CHECK_MSG(condition, ...)                                                                     \
+  do {                                                                                                    \
     if (!(condition)) ::oga::FailCheck(#condition, __FILE_NAME__, __LINE__, ::oga::Message(__VA_ARGS__)); \
   } while (false)

@@ -112,7 +112,7 @@ class PagedCache {
   struct RowGrowth {
     RequestSlot slot = kNoSlot;
     uint32_t old_blocks = 0;
-    uint32_t first_hit = 0;       // index into hits_
+    uint32_t first_hit = 0;  // index into hits_
     uint32_t hit_blocks = 0;
     uint32_t first_reserved = 0;  // index into reserved_
     uint32_t new_blocks = 0;
@@ -143,7 +143,7 @@ class PagedCache {
   uint64_t pool_generation_ = 0;
   uint32_t table_columns_ = 0;
   std::vector<RowGrowth> growth_;
-  std::vector<BlockId> hits_;      // shared for rows of the reservation
+  std::vector<BlockId> hits_;  // shared for rows of the reservation
   std::vector<BlockId> reserved_;
   std::vector<BlockCopy> copies_;
 };

@@ -32,7 +32,8 @@ void PrefixIndex::Publish(BlockId block, const BlockHash& hash, BlockId parent, 
   BlockId& head = buckets_[Bucket(hash)];
   entries_[block] = {hash, salt, parent, head, 0, true};
   head = block;
-  std::ranges::copy(tokens, tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{static_cast<uint32_t>(block)} * block_size_));
+  std::ranges::copy(tokens,
+                    tokens_.begin() + static_cast<std::ptrdiff_t>(size_t{static_cast<uint32_t>(block)} * block_size_));
   if (parent != kUnmappedBlock) ++entries_[parent].children;
   ++published_;
 }

@@ -57,9 +57,9 @@ class PrefixIndex {
 
   uint32_t block_size_;
   uint32_t published_ = 0;
-  std::vector<Entry> entries_;     // by block
-  std::vector<TokenId> tokens_;    // by block, block_size_ each
-  std::vector<BlockId> buckets_;   // heads; a power of two
+  std::vector<Entry> entries_;    // by block
+  std::vector<TokenId> tokens_;   // by block, block_size_ each
+  std::vector<BlockId> buckets_;  // heads; a power of two
 };
 
 }  // namespace oga

@@ -51,11 +51,11 @@ struct EngineParts {
   EngineLimits limits;
   ModelTraits traits;
   std::unique_ptr<ModelExecutor> executor;
-  std::shared_ptr<const Model> model;       // kept alive; null in tests
-  std::unique_ptr<SchedulerPolicy> policy;  // null: ArrivalPolicy
-  FaultHook fault_hook;                     // empty in production
+  std::shared_ptr<const Model> model;           // kept alive; null in tests
+  std::unique_ptr<SchedulerPolicy> policy;      // null: ArrivalPolicy
+  FaultHook fault_hook;                         // empty in production
   BlockHashFunction block_hash = SipHashBlock;  // tests pass a weak one
-  bool validate = false;                    // run Validate after every step (also OGA_VALIDATE=1)
+  bool validate = false;                        // run Validate after every step (also OGA_VALIDATE=1)
 };
 
 class Engine : public std::enable_shared_from_this<Engine> {

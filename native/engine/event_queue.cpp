@@ -28,9 +28,9 @@ bool EventQueue::HasEventOf(const Request& request) const noexcept {
 }
 
 Event* EventQueue::FindTurn(const Request& request, TurnId turn_id) noexcept {
-  const auto found = std::find_if(
-      events_.begin() + static_cast<std::ptrdiff_t>(head_), events_.end(),
-      [&](const Event& event) { return event.request.get() == &request && event.turn_id == turn_id; });
+  const auto found =
+      std::find_if(events_.begin() + static_cast<std::ptrdiff_t>(head_), events_.end(),
+                   [&](const Event& event) { return event.request.get() == &request && event.turn_id == turn_id; });
   return found == events_.end() ? nullptr : &*found;
 }
 

@@ -38,8 +38,7 @@ void Engine::RollBack(const ExecutionResult& result) {
       PushEngineEvent(event_flags::kRetryable, EventErrorCode::kRetryableExecution);
       return;
     case ExecutionStatus::kOk:
-    case ExecutionStatus::kFatal:
-      break;
+    case ExecutionStatus::kFatal: break;
   }
   Fail(EventErrorCode::kEngineExecutionFailure, result.message);
 }
@@ -47,10 +46,11 @@ void Engine::RollBack(const ExecutionResult& result) {
 // The end of this engine's work: every open turn fails, and later progress calls get the stored error.
 void Engine::Fail(EventErrorCode code, const std::string& message) noexcept {
   try {
-    failure_.emplace(StatusCode::kEngineUnhealthy,
-                     Message("the engine failed and makes no further progress; close its requests and create a new one. "
-                             "Cause: ",
-                             message));
+    failure_.emplace(
+        StatusCode::kEngineUnhealthy,
+        Message("the engine failed and makes no further progress; close its requests and create a new one. "
+                "Cause: ",
+                message));
   } catch (...) {
     failure_.emplace(StatusCode::kEngineUnhealthy, std::string());
   }
@@ -66,7 +66,9 @@ void Engine::Fail(EventErrorCode code, const std::string& message) noexcept {
 }
 
 // After the model ran out of memory the next attempts are smaller: with fewer prompt tokens first, then with fewer rows.
-void Engine::ShrinkBudget() noexcept { token_budget_ = std::max(1u, std::min(token_budget_, plan_.scheduled_tokens) / 2); }
+void Engine::ShrinkBudget() noexcept {
+  token_budget_ = std::max(1u, std::min(token_budget_, plan_.scheduled_tokens) / 2);
+}
 
 void Engine::GrowBudget() noexcept {
   token_budget_ = std::min<uint64_t>(limits_.max_scheduled_tokens, uint64_t{2} * token_budget_);

@@ -35,35 +35,25 @@ void RunQueues::Reserve(size_t requests) {
 
 void RunQueues::Insert(const CandidateView& view, QueuePlace place) noexcept {
   switch (place) {
-    case QueuePlace::kNone:
-      return;
+    case QueuePlace::kNone: return;
     case QueuePlace::kWaiting:
       InsertSorted(waiting_, view, [this](const auto* a, const auto* b) { return policy_.Precedes(*a, *b); });
       InsertSorted(waiting_by_age_, view, ByAge);
       return;
-    case QueuePlace::kRunning:
-      InsertSorted(running_, view, ByArrival);
-      return;
-    case QueuePlace::kDormant:
-      InsertSorted(dormant_, view, ByAge);
-      return;
+    case QueuePlace::kRunning: InsertSorted(running_, view, ByArrival); return;
+    case QueuePlace::kDormant: InsertSorted(dormant_, view, ByAge); return;
   }
 }
 
 void RunQueues::Remove(const CandidateView& view, QueuePlace place) noexcept {
   switch (place) {
-    case QueuePlace::kNone:
-      return;
+    case QueuePlace::kNone: return;
     case QueuePlace::kWaiting:
       Erase(waiting_, view);
       Erase(waiting_by_age_, view);
       return;
-    case QueuePlace::kRunning:
-      Erase(running_, view);
-      return;
-    case QueuePlace::kDormant:
-      Erase(dormant_, view);
-      return;
+    case QueuePlace::kRunning: Erase(running_, view); return;
+    case QueuePlace::kDormant: Erase(dormant_, view); return;
   }
 }
 

@@ -26,7 +26,8 @@ void ValidateSnapshot(const EngineSnapshot& snapshot) {
   for (const RequestSnapshot& request : snapshot.requests) {
     CheckInvariant(request.slot == request.slot_in_request, "E1", "a request names another slot than it lies in");
     CheckInvariant(request.state != RequestState::kClosed, "E1", "a closed request holds a slot");
-    CheckInvariant(request.owned_blocks == request.table_blocks, "E2", "the scheduler and the cache count other blocks");
+    CheckInvariant(request.owned_blocks == request.table_blocks, "E2",
+                   "the scheduler and the cache count other blocks");
     CheckInvariant(request.place == ExpectedPlace(request), "E2", "a request is in the wrong queue");
     CheckInvariant(request.cached_tokens == request.filled_slots, "E3", "cached tokens and filled slots differ");
     queued += request.place != QueuePlace::kNone;
@@ -56,9 +57,8 @@ EngineSnapshot Engine::Snapshot() const {
     values.turn_live = request->turn_live();
     snapshot.requests.push_back(values);
   }
-  snapshot.events_name_open_requests = events_.AllOf([](const Event& event) {
-    return event.request == nullptr || event.request->state() != RequestState::kClosed;
-  });
+  snapshot.events_name_open_requests = events_.AllOf(
+      [](const Event& event) { return event.request == nullptr || event.request->state() != RequestState::kClosed; });
   return snapshot;
 }
 

@@ -24,11 +24,11 @@ struct RequestSnapshot {
 };
 
 struct EngineSnapshot {
-  std::vector<RequestSnapshot> requests;      // by slot, open ones only
+  std::vector<RequestSnapshot> requests;  // by slot, open ones only
   std::vector<RequestSlot> free_slots;
   size_t slots = 0;
-  size_t queued = 0;                          // over all queues
-  std::vector<uint32_t> free_slot_blocks;     // table lengths of free slots
+  size_t queued = 0;                       // over all queues
+  std::vector<uint32_t> free_slot_blocks;  // table lengths of free slots
   bool events_name_open_requests = true;
 };
 

@@ -10,36 +10,24 @@ namespace {
 
 const char* RowEvent(const RowResult& result) {
   switch (result.finish) {
-    case FinishReason::kNone:
-      return result.appends ? "token" : "none";
-    case FinishReason::kEos:
-      return "eos";
-    case FinishReason::kStopString:
-      return "stop_string";
-    case FinishReason::kMaxGeneratedTokens:
-      return "max_generated_tokens";
-    case FinishReason::kMaxSessionTokens:
-      return "max_session_tokens";
-    case FinishReason::kCancelled:
-      return "cancelled";
-    case FinishReason::kFailed:
-      return "failed";
+    case FinishReason::kNone: return result.appends ? "token" : "none";
+    case FinishReason::kEos: return "eos";
+    case FinishReason::kStopString: return "stop_string";
+    case FinishReason::kMaxGeneratedTokens: return "max_generated_tokens";
+    case FinishReason::kMaxSessionTokens: return "max_session_tokens";
+    case FinishReason::kCancelled: return "cancelled";
+    case FinishReason::kFailed: return "failed";
   }
   return "none";
 }
 
 const char* WaitedFor(SkipReason reason) {
   switch (reason) {
-    case SkipReason::kRows:
-      return "rows";
-    case SkipReason::kBlocks:
-      return "blocks";
-    case SkipReason::kPlaces:
-      return "places";
-    case SkipReason::kJustDropped:
-      return "just_dropped";
-    case SkipReason::kPrefix:
-      return "prefix";
+    case SkipReason::kRows: return "rows";
+    case SkipReason::kBlocks: return "blocks";
+    case SkipReason::kPlaces: return "places";
+    case SkipReason::kJustDropped: return "just_dropped";
+    case SkipReason::kPrefix: return "prefix";
   }
   return "rows";
 }
@@ -57,10 +45,11 @@ void AppendPhases(std::string& line, const PhaseClock& clock) {
 }  // namespace
 
 std::string Engine::TraceLine(const char* outcome) const {
-  std::string line = Message("{\"attempt\": ", attempt_, ", \"step\": ", statistics_.steps, ", \"outcome\": \"", outcome,
-                             "\", \"tokens\": ", plan_.scheduled_tokens, ", \"free_blocks\": ",
-                             cache_.pool().available_blocks(), ", \"running\": ", queues_.running().size(),
-                             ", \"waiting\": ", queues_.waiting().size(), ", \"dormant\": ", queues_.dormant().size());
+  std::string line =
+      Message("{\"attempt\": ", attempt_, ", \"step\": ", statistics_.steps, ", \"outcome\": \"", outcome,
+              "\", \"tokens\": ", plan_.scheduled_tokens, ", \"free_blocks\": ", cache_.pool().available_blocks(),
+              ", \"running\": ", queues_.running().size(), ", \"waiting\": ", queues_.waiting().size(),
+              ", \"dormant\": ", queues_.dormant().size());
   line += ", \"rows\": [";
   const bool committed = results_.size() == plan_.rows.size();
   for (size_t i = 0; i < plan_.rows.size(); ++i) {
@@ -77,8 +66,8 @@ std::string Engine::TraceLine(const char* outcome) const {
   for (size_t i = 0; i < plan_.skips.size(); ++i) {
     const Request& request = *requests_[plan_.skips[i].slot];
     line += Message(i == 0 ? "{" : ", {", "\"request\": ", request.id(), ", \"turn\": ", request.turn_id(),
-                    ", \"tokens\": ", request.view().pending_tokens(), ", \"steps\": ",
-                    statistics_.steps - request.view().last_progress_step, ", \"for\": \"",
+                    ", \"tokens\": ", request.view().pending_tokens(),
+                    ", \"steps\": ", statistics_.steps - request.view().last_progress_step, ", \"for\": \"",
                     WaitedFor(plan_.skips[i].reason), "\"}");
   }
   line += "], ";

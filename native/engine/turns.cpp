@@ -13,8 +13,10 @@ namespace {
 
 void CheckDrained(const EventQueue& events, const Request& request, const char* what) {
   if (events.HasEventOf(request)) {
-    Throw(StatusCode::kInvalidState, "the request has events that were not taken yet; run the engine until they are out, "
-          "then ", what);
+    Throw(StatusCode::kInvalidState,
+          "the request has events that were not taken yet; run the engine until they are out, "
+          "then ",
+          what);
   }
 }
 
@@ -72,8 +74,8 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
       search::Resolve(options != nullptr ? options->values() : SamplingOptions{}, traits_.search, traits_.vocab_size);
   const uint64_t room = request.max_session_tokens() - request.tokens().size() - input.size();
   if (settings.min_generated_tokens > room) {
-    Throw(StatusCode::kInvalidArgument, "min_generated_tokens is ", settings.min_generated_tokens, "; the session limit of ",
-          request.max_session_tokens(), " leaves room for ", room);
+    Throw(StatusCode::kInvalidArgument, "min_generated_tokens is ", settings.min_generated_tokens,
+          "; the session limit of ", request.max_session_tokens(), " leaves room for ", room);
   }
 
   cache_.ReserveIdentities(request.slot(), request.tokens().size() + input.size());
@@ -133,8 +135,9 @@ void Engine::Rewind(Request& request, TurnId id) {
   CheckDrained(events_, request, "rewind");
   const Request::TurnRecord* turn = request.FindTurn(id);
   if (turn == nullptr) {
-    Throw(StatusCode::kNotFound, "turn ", id, " is not part of the sequence; its turns are those begun and not rewound, ",
-          request.turns().size(), " of them, the last with id ", request.turns().empty() ? 0 : request.turns().back().id);
+    Throw(StatusCode::kNotFound, "turn ", id,
+          " is not part of the sequence; its turns are those begun and not rewound, ", request.turns().size(),
+          " of them, the last with id ", request.turns().empty() ? 0 : request.turns().back().id);
   }
   request.TruncateToTurn(*turn);
   cache_.Truncate(request.slot(), request.view().cached_tokens);
@@ -155,7 +158,8 @@ std::shared_ptr<Request> Engine::Fork(Request& request) {
   if (request.failed()) {
     Throw(StatusCode::kInvalidState, "turn ", request.turn_id(), " failed; rewind to its start before forking");
   }
-  std::shared_ptr<Request> fork = MakeRequest({request.max_session_tokens(), request.view().priority, cache_.salt(request.slot())});
+  std::shared_ptr<Request> fork =
+      MakeRequest({request.max_session_tokens(), request.view().priority, cache_.salt(request.slot())});
   try {
     fork->CopySequence(request);
     cache_.ReserveIdentities(fork->slot(), fork->tokens().size());

@@ -115,8 +115,8 @@ std::optional<CgroupMount> ParseCgroupMount(std::string_view mountinfo, CgroupVe
     const auto before = Split(line.substr(0, separator), ' ');
     const auto after = Split(line.substr(separator + 3), ' ');
     if (before.size() < 6 || after.size() < 3) continue;
-    const bool is_wanted = version == CgroupVersion::kV2 ? after[0] == "cgroup2"
-                                                         : after[0] == "cgroup" && HasItem(after.back(), "memory");
+    const bool is_wanted =
+        version == CgroupVersion::kV2 ? after[0] == "cgroup2" : after[0] == "cgroup" && HasItem(after.back(), "memory");
     if (is_wanted) return CgroupMount{UnescapeOctal(before[3]), UnescapeOctal(before[4])};
   }
   return std::nullopt;

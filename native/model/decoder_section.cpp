@@ -41,9 +41,9 @@ DecoderConfig ReadDecoder(const JsonObject& decoder, ConfigNotes& notes) {
   config.head_size = size("head_size", kMaxHeadSize);
   config.hidden_size = static_cast<int32_t>(decoder.Integer("hidden_size", {1, INT32_MAX}).value_or(0));
   if (config.num_attention_heads % config.num_key_value_heads != 0) {
-    RefuseValue(*decoder.Find("num_key_value_heads"), decoder.PathOf("num_key_value_heads"),
-                Message("a divisor of ", decoder.PathOf("num_attention_heads"), ", which is ",
-                        config.num_attention_heads));
+    RefuseValue(
+        *decoder.Find("num_key_value_heads"), decoder.PathOf("num_key_value_heads"),
+        Message("a divisor of ", decoder.PathOf("num_attention_heads"), ", which is ", config.num_attention_heads));
   }
   config.names = ReadTensorNames(decoder);
   config.session = ReadSession(decoder, notes);

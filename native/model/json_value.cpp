@@ -45,20 +45,16 @@ void MergeOver(JsonValue& base, const JsonValue& overlay) {
 
 std::string Describe(const JsonValue& value) {
   switch (value.kind) {
-    case JsonValue::Kind::kNull:
-      return "null";
-    case JsonValue::Kind::kBoolean:
-      return value.boolean ? "true" : "false";
+    case JsonValue::Kind::kNull: return "null";
+    case JsonValue::Kind::kBoolean: return value.boolean ? "true" : "false";
     case JsonValue::Kind::kInteger:
     case JsonValue::Kind::kReal:
       return value.text.size() <= kMaxShownBytes ? value.text : value.text.substr(0, kMaxShownBytes) + "...";
-    case JsonValue::Kind::kString:
-      return Message("the string ", Quoted(value.text, kMaxShownBytes));
+    case JsonValue::Kind::kString: return Message("the string ", Quoted(value.text, kMaxShownBytes));
     case JsonValue::Kind::kArray:
       if (value.elements.empty()) return "an empty list";
       return Message("a list of ", value.elements.size(), value.elements.size() == 1 ? " value" : " values");
-    case JsonValue::Kind::kObject:
-      return "an object";
+    case JsonValue::Kind::kObject: return "an object";
   }
   return "";
 }

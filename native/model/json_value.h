@@ -22,9 +22,9 @@ struct JsonValue {
 
   Kind kind = Kind::kNull;
   bool boolean = false;
-  int64_t integer = 0;             // kInteger: any number without a fraction that fits, however it is spelled
-  double real = 0;                 // kInteger and kReal
-  std::string text;                // kString: the string; kInteger and kReal: the number as written
+  int64_t integer = 0;              // kInteger: any number without a fraction that fits, however it is spelled
+  double real = 0;                  // kInteger and kReal
+  std::string text;                 // kString: the string; kInteger and kReal: the number as written
   std::vector<JsonValue> elements;  // kArray
   std::vector<JsonMember> members;  // kObject, in the order written, no name twice
   Source source;

@@ -43,8 +43,7 @@ EngineLimits ConfiguredLimits(const GenaiConfig& config) {
   limits.block_size_slots = batching.block_size.value_or(limits.block_size_slots);
   limits.max_batch_size = batching.max_batch_size.value_or(limits.max_batch_size);
   limits.max_scheduled_tokens = batching.max_scheduled_tokens.value_or(limits.max_scheduled_tokens);
-  limits.max_resident_requests =
-      batching.max_resident_requests.value_or(kResidentsPerRow * limits.max_batch_size);
+  limits.max_resident_requests = batching.max_resident_requests.value_or(kResidentsPerRow * limits.max_batch_size);
   limits.max_wait_steps = batching.max_wait_steps.value_or(limits.max_wait_steps);
   limits.prefix_caching = batching.prefix_caching.value_or(true);
   limits.chunk_size_tokens = config.chunk_size_tokens();

@@ -80,7 +80,8 @@ void Planner::ExplainSkips() {
   for (const auto& candidates : {view_->running, view_->waiting}) {
     for (const CandidateView* candidate : candidates) {
       const Mark mark = marks_[candidate->slot];
-      if (mark == Mark::kNone || mark == Mark::kHeldBack) plan_->skips.push_back({candidate->slot, WhySkipped(*candidate)});
+      if (mark == Mark::kNone || mark == Mark::kHeldBack)
+        plan_->skips.push_back({candidate->slot, WhySkipped(*candidate)});
     }
   }
 }
@@ -138,8 +139,8 @@ void Planner::SelectPrefills() {
   auto resident = order_.begin();
   auto waiting = view_->waiting.begin();
   while (RowsLeft() && (resident != order_.end() || waiting != view_->waiting.end())) {
-    const bool take_resident = waiting == view_->waiting.end() ||
-                               (resident != order_.end() && !policy_.Precedes(**waiting, **resident));
+    const bool take_resident =
+        waiting == view_->waiting.end() || (resident != order_.end() && !policy_.Precedes(**waiting, **resident));
     const CandidateView& candidate = take_resident ? **resident++ : **waiting++;
     if (Unmarked(candidate)) TrySelect(candidate, /*urgent=*/false);
   }

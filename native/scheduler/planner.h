@@ -77,8 +77,8 @@ class Planner {
   const SchedulerView* view_ = nullptr;
   StepPlan* plan_ = nullptr;
   size_t max_rows_ = 0;
-  uint32_t free_blocks_ = 0;  // as the plan goes
-  size_t residents_ = 0;      // as the plan goes
+  uint32_t free_blocks_ = 0;     // as the plan goes
+  size_t residents_ = 0;         // as the plan goes
   int32_t lowest_priority_ = 0;  // among the running
   std::vector<Pick> picks_;
   std::vector<Mark> marks_;                  // by slot

@@ -18,13 +18,13 @@ struct BlockCopy {
 // The packed rows of one step. Row i owns tokens [cumulative_lengths[i], cumulative_lengths[i + 1]) and writes their
 // keys and values at positions past_lengths[i] onwards, through block_table row i.
 struct ExecutionBatch {
-  std::span<const TokenId> token_ids;              // [tokens]
-  std::span<const int32_t> cumulative_lengths;     // [rows + 1], starts at 0
-  std::span<const int32_t> past_lengths;           // [rows], committed cache length
-  std::span<const BlockId> block_table;            // [rows * block_table_columns], row-major, kUnmappedBlock beyond
+  std::span<const TokenId> token_ids;           // [tokens]
+  std::span<const int32_t> cumulative_lengths;  // [rows + 1], starts at 0
+  std::span<const int32_t> past_lengths;        // [rows], committed cache length
+  std::span<const BlockId> block_table;         // [rows * block_table_columns], row-major, kUnmappedBlock beyond
   int32_t block_table_columns = 0;
-  std::span<const int64_t> logits_indices;         // [sampled], ascending packed token indices
-  std::span<const BlockCopy> block_copies;         // performed before the execution
+  std::span<const int64_t> logits_indices;  // [sampled], ascending packed token indices
+  std::span<const BlockCopy> block_copies;  // performed before the execution
 
   size_t rows() const { return past_lengths.size(); }
 };

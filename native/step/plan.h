@@ -49,7 +49,7 @@ struct StepPlan {
   std::vector<RequestSlot> drops;          // dormant and preempted residents
   std::vector<RequestSlot> unserviceable;  // live turns that could not run in an empty pool
   std::vector<BlockId> hits;               // prefix blocks of the rows
-  std::vector<Skip> skips;  // filled when the view asks for them
+  std::vector<Skip> skips;                 // filled when the view asks for them
   uint32_t scheduled_tokens = 0;
 
   void Clear() noexcept {

@@ -34,8 +34,8 @@ struct SamplingOptions {
 struct SamplingSettings {
   bool greedy = true;
   float temperature = 1.0f;
-  int32_t top_k = 0;    // 0 is off
-  float top_p = 1.0f;   // 1 is off
+  int32_t top_k = 0;   // 0 is off
+  float top_p = 1.0f;  // 1 is off
   float repetition_penalty = 1.0f;
   std::optional<uint64_t> seed;
   uint64_t max_generated_tokens = 0;

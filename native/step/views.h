@@ -44,9 +44,9 @@ struct SchedulerView {
   PlanLimits limits;
   uint32_t free_blocks = 0;  // retired ones included
   uint64_t committed_steps = 0;
-  const PrefixView* prefix = nullptr;  // null: no prefix cache
-  bool explain = false;  // say of every live turn without a row why
-  uint64_t attempt = 0;  // counts steps tried; a retry and its drops share one
+  const PrefixView* prefix = nullptr;                    // null: no prefix cache
+  bool explain = false;                                  // say of every live turn without a row why
+  uint64_t attempt = 0;                                  // counts steps tried; a retry and its drops share one
   std::span<const CandidateView* const> running;         // residents with a live turn, by arrival
   std::span<const CandidateView* const> waiting;         // live, not resident, in the order of the policy
   std::span<const CandidateView* const> waiting_by_age;  // the same, least recently progressed first

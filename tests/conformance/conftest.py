@@ -16,6 +16,10 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.append(str(TESTS / "models"))
 sys.path.append(str(TESTS / "python"))
 
+from tiny_models import tiny_folder  # noqa: E402
+
+__all__ = ["tiny_folder"]
+
 
 @pytest.fixture(scope="session")
 def fp32_folder() -> Path:

@@ -58,11 +58,13 @@ std::string Actor::Follow(const Event& event, bool engine_failed) {
     expected = ReferenceToken();
     if (!expected) return "a token came out of a poisoned row";
     if (*expected != event.token) return "the token differs from the reference";
-    if (std::find(std::begin(kSimEos), std::end(kSimEos), event.token) != std::end(kSimEos)) return "an EOS was emitted";
+    if (std::find(std::begin(kSimEos), std::end(kSimEos), event.token) != std::end(kSimEos))
+      return "an EOS was emitted";
     sequence_.push_back(event.token);
     ++generated_tokens_;
   }
-  const bool should_end = generated_tokens_ == settings_.max_generated_tokens || sequence_.size() == max_session_tokens_;
+  const bool should_end =
+      generated_tokens_ == settings_.max_generated_tokens || sequence_.size() == max_session_tokens_;
   if ((event.flags & event_flags::kTurnFinished) == 0) return should_end ? "the turn should have ended" : "";
   live_ = false;
   const std::string wrong = CheckEnding(event, expected, engine_failed);
@@ -81,17 +83,14 @@ std::string Actor::CheckEnding(const Event& event, std::optional<TokenId> expect
       const bool eos = end && std::find(std::begin(kSimEos), std::end(kSimEos), *end) != std::end(kSimEos);
       return eos ? "" : "the turn ended Eos where the reference has none";
     }
-    case FinishReason::kMaxGeneratedTokens:
-      return full_turn ? "" : "the turn ended before its token limit";
+    case FinishReason::kMaxGeneratedTokens: return full_turn ? "" : "the turn ended before its token limit";
     case FinishReason::kMaxSessionTokens:
       return sequence_.size() == max_session_tokens_ && !full_turn ? "" : "the turn ended before its session limit";
-    case FinishReason::kCancelled:
-      return cancelled_ ? "" : "the turn was not cancelled";
+    case FinishReason::kCancelled: return cancelled_ ? "" : "the turn was not cancelled";
     case FinishReason::kFailed:
       if (engine_failed) return "";
       return IsPoisoned(HistoryHash(sequence_)) ? "" : "the turn failed without a reason";
-    default:
-      return "the turn ended for no reason";
+    default: return "the turn ended for no reason";
   }
 }
 

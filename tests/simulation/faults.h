@@ -16,20 +16,30 @@ enum class Fault {
   kPack,
   kExecuteRetryable,
   kExecuteCapacity,
-  kExecuteLate,      // retryable, after every key and value was written
-  kExecuteThrows,    // fatal
-  kExecuteFatal,     // fatal
-  kWrongShape,       // fatal
+  kExecuteLate,    // retryable, after every key and value was written
+  kExecuteThrows,  // fatal
+  kExecuteFatal,   // fatal
+  kWrongShape,     // fatal
   kSample,
   kPrepare,
   kCount,
 };
 
 inline const char* FaultName(Fault fault) {
-  static constexpr const char* kNames[] = {
-      "none",    "allocation",         "plan",             "reserve cache", "reserve publication", "pack",
-      "execute: retryable", "execute: capacity", "execute: late",  "execute: throws", "execute: fatal",
-      "execute: wrong shape", "sample", "prepare"};
+  static constexpr const char* kNames[] = {"none",
+                                           "allocation",
+                                           "plan",
+                                           "reserve cache",
+                                           "reserve publication",
+                                           "pack",
+                                           "execute: retryable",
+                                           "execute: capacity",
+                                           "execute: late",
+                                           "execute: throws",
+                                           "execute: fatal",
+                                           "execute: wrong shape",
+                                           "sample",
+                                           "prepare"};
   return kNames[static_cast<size_t>(fault)];
 }
 

@@ -10,18 +10,12 @@ void World::Act() {
   const size_t index = Draw(actors_.size());
   Actor& actor = *actors_[index];
   switch (Draw(16)) {
-    case 0:
-      return Cancel(actor);
-    case 1:
-      return Rewind(actor);
-    case 2:
-      return Fork(actor);
-    case 3:
-      return Close(index, /*abandon=*/false);
-    case 4:
-      return Close(index, /*abandon=*/true);
-    default:
-      return Begin(actor);
+    case 0: return Cancel(actor);
+    case 1: return Rewind(actor);
+    case 2: return Fork(actor);
+    case 3: return Close(index, /*abandon=*/false);
+    case 4: return Close(index, /*abandon=*/true);
+    default: return Begin(actor);
   }
 }
 

@@ -47,17 +47,20 @@ int main(int argc, char** argv) {
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%llu worlds, %llu steps, %llu runs, %llu tokens, %llu preemptions, %llu prefix hits, %llu evictions, longest wait %llu steps; %.0f steps/s\n",
-              static_cast<unsigned long long>(worlds), static_cast<unsigned long long>(total.steps),
-              static_cast<unsigned long long>(total.runs), static_cast<unsigned long long>(total.tokens),
-              static_cast<unsigned long long>(total.preemptions), static_cast<unsigned long long>(total.prefix_hits),
-              static_cast<unsigned long long>(total.prefix_evictions),
-              static_cast<unsigned long long>(total.longest_wait_steps), static_cast<double>(total.steps) / seconds);
+  std::printf(
+      "%llu worlds, %llu steps, %llu runs, %llu tokens, %llu preemptions, %llu prefix hits, %llu evictions, longest "
+      "wait %llu steps; %.0f steps/s\n",
+      static_cast<unsigned long long>(worlds), static_cast<unsigned long long>(total.steps),
+      static_cast<unsigned long long>(total.runs), static_cast<unsigned long long>(total.tokens),
+      static_cast<unsigned long long>(total.preemptions), static_cast<unsigned long long>(total.prefix_hits),
+      static_cast<unsigned long long>(total.prefix_evictions),
+      static_cast<unsigned long long>(total.longest_wait_steps), static_cast<double>(total.steps) / seconds);
   bool covered = true;
   for (size_t i = 1; i < total.faults.size(); ++i) {
     std::printf("  %-22s %10llu\n", FaultName(static_cast<Fault>(i)), static_cast<unsigned long long>(total.faults[i]));
     covered = covered && total.faults[i] >= least_hits;
   }
-  if (!covered) std::fprintf(stderr, "a fault point was hit fewer than %llu times\n", static_cast<unsigned long long>(least_hits));
+  if (!covered)
+    std::fprintf(stderr, "a fault point was hit fewer than %llu times\n", static_cast<unsigned long long>(least_hits));
   return covered ? 0 : 1;
 }

@@ -33,18 +33,12 @@ BlockHash WeakHash(const HashKey&, const BlockHash&, uint64_t, std::span<const T
 
 std::optional<Fault> FaultOf(FaultPoint point) {
   switch (point) {
-    case FaultPoint::kPlan:
-      return Fault::kPlan;
-    case FaultPoint::kReserveCache:
-      return Fault::kReserveCache;
-    case FaultPoint::kReservePublication:
-      return Fault::kReservePublication;
-    case FaultPoint::kPack:
-      return Fault::kPack;
-    case FaultPoint::kSample:
-      return Fault::kSample;
-    case FaultPoint::kPrepare:
-      return Fault::kPrepare;
+    case FaultPoint::kPlan: return Fault::kPlan;
+    case FaultPoint::kReserveCache: return Fault::kReserveCache;
+    case FaultPoint::kReservePublication: return Fault::kReservePublication;
+    case FaultPoint::kPack: return Fault::kPack;
+    case FaultPoint::kSample: return Fault::kSample;
+    case FaultPoint::kPrepare: return Fault::kPrepare;
   }
   return std::nullopt;
 }
@@ -146,20 +140,11 @@ void World::Arm(Fault fault) {
       outcome.status = ExecutionStatus::kCapacityExceeded;
       outcome.writes_before_failure = 0;
       break;
-    case Fault::kExecuteLate:
-      outcome.status = ExecutionStatus::kRetryable;
-      break;
-    case Fault::kExecuteThrows:
-      outcome.throws = true;
-      break;
-    case Fault::kExecuteFatal:
-      outcome.status = ExecutionStatus::kFatal;
-      break;
-    case Fault::kWrongShape:
-      outcome.wrong_shape = true;
-      break;
-    default:
-      return;
+    case Fault::kExecuteLate: outcome.status = ExecutionStatus::kRetryable; break;
+    case Fault::kExecuteThrows: outcome.throws = true; break;
+    case Fault::kExecuteFatal: outcome.status = ExecutionStatus::kFatal; break;
+    case Fault::kWrongShape: outcome.wrong_shape = true; break;
+    default: return;
   }
   executor_->outcomes.push_back(outcome);
 }
@@ -218,11 +203,12 @@ void World::Describe() const {
               limits_.max_scheduled_tokens, limits_.max_resident_requests, static_cast<unsigned>(statistics.steps));
   for (const auto& actor : actors_) {
     const CandidateView& view = actor->request()->view();
-    std::printf("  request %u priority %d arrival %u sequence %u cached %u blocks %u live %d decoding %d preemptible %d "
-                "shared tail %d progress %u\n",
-                static_cast<unsigned>(view.request), view.priority, static_cast<unsigned>(view.arrival),
-                view.sequence_tokens, view.cached_tokens, view.owned_blocks, view.live, view.decoding, view.preemptible,
-                view.tail_shared, static_cast<unsigned>(view.last_progress_step));
+    std::printf(
+        "  request %u priority %d arrival %u sequence %u cached %u blocks %u live %d decoding %d preemptible %d "
+        "shared tail %d progress %u\n",
+        static_cast<unsigned>(view.request), view.priority, static_cast<unsigned>(view.arrival), view.sequence_tokens,
+        view.cached_tokens, view.owned_blocks, view.live, view.decoding, view.preemptible, view.tail_shared,
+        static_cast<unsigned>(view.last_progress_step));
   }
 }
 
@@ -240,8 +226,8 @@ void World::Drain(const EventBuffer& buffer) {
 }
 
 Actor* World::Find(const Request* request) {
-  const auto found =
-      std::find_if(actors_.begin(), actors_.end(), [&](const auto& actor) { return actor->request().get() == request; });
+  const auto found = std::find_if(actors_.begin(), actors_.end(),
+                                  [&](const auto& actor) { return actor->request().get() == request; });
   return found == actors_.end() ? nullptr : found->get();
 }
 
@@ -249,9 +235,9 @@ std::vector<uint64_t> World::Fingerprint() const {
   std::vector<uint64_t> values;
   for (const auto& actor : actors_) {
     const Request& request = *actor->request();
-    values.insert(values.end(), {request.tokens().size(), static_cast<uint64_t>(request.state()),
-                                 request.view().cached_tokens, request.view().owned_blocks,
-                                 request.usage().generated_tokens, HistoryHash(request.tokens())});
+    values.insert(values.end(),
+                  {request.tokens().size(), static_cast<uint64_t>(request.state()), request.view().cached_tokens,
+                   request.view().owned_blocks, request.usage().generated_tokens, HistoryHash(request.tokens())});
   }
   return values;
 }
@@ -279,7 +265,8 @@ void World::CheckWaits() {
     if (view.last_progress_step != progress || view.last_progress_step == steps) {
       progress = view.last_progress_step;
       wait = steps - progress;
-    } else if (running_protected == 0 || (view.resident() && view.owned_blocks * limits_.block_size_slots >= view.sequence_tokens)) {
+    } else if (running_protected == 0 ||
+               (view.resident() && view.owned_blocks * limits_.block_size_slots >= view.sequence_tokens)) {
       ++wait;
     }
     if (!view.resident()) ++position;

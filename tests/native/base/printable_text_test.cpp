@@ -17,12 +17,12 @@ TEST(PrintableText, WritesBytesThatAreNotUtf8AsHex) {
     const char* shown;
   } rows[] = {
       {"\xff", "\\xff"},
-      {"mod\xe8le", "mod\\xe8le"},                // Latin-1
-      {"\xc3", "\\xc3"},                          // cut off
-      {"\xe6\xa8", "\\xe6\\xa8"},                 // cut off
-      {"\xc0\xaf", "\\xc0\\xaf"},                 // overlong
-      {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},        // overlong
-      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},        // surrogate
+      {"mod\xe8le", "mod\\xe8le"},                   // Latin-1
+      {"\xc3", "\\xc3"},                             // cut off
+      {"\xe6\xa8", "\\xe6\\xa8"},                    // cut off
+      {"\xc0\xaf", "\\xc0\\xaf"},                    // overlong
+      {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},           // overlong
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},           // surrogate
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},  // beyond the last code point
       {"\xf8\x88\x80\x80\x80", "\\xf8\\x88\\x80\\x80\\x80"},
       {"\x80x", "\\x80x"},

@@ -169,17 +169,10 @@ TEST(PrefixCache, NearTwinsAreNeverTakenForOneAnother) {
     for (int pair = 0; pair < 500; ++pair) {
       auto prompt = EngineHarness::Prompt(16 + random() % 9, static_cast<TokenId>(random() % 3));
       switch (random() % 4) {
-        case 0:
-          std::swap_ranges(prompt.begin(), prompt.begin() + 4, prompt.begin() + 4);
-          break;
-        case 1:
-          std::shuffle(prompt.begin() + 4, prompt.begin() + 8, random);
-          break;
-        case 2:
-          prompt[random() % 4] = 59;
-          break;
-        default:
-          break;
+        case 0: std::swap_ranges(prompt.begin(), prompt.begin() + 4, prompt.begin() + 4); break;
+        case 1: std::shuffle(prompt.begin() + 4, prompt.begin() + 8, random); break;
+        case 2: prompt[random() % 4] = 59; break;
+        default: break;
       }
       cached += CachedOf(harness, prompt, 2, random() % 2);
     }

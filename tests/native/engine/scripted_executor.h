@@ -129,7 +129,8 @@ class ScriptedExecutor : public ModelExecutor {
       if (edit_logits) edit_logits(logits, history_);
       ++sampled;
     }
-    if (sampled != batch.logits_indices.size()) throw std::runtime_error("logits were asked for a token that ends no row");
+    if (sampled != batch.logits_indices.size())
+      throw std::runtime_error("logits were asked for a token that ends no row");
   }
 
   const int32_t block_size_;

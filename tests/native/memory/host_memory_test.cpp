@@ -170,7 +170,7 @@ uint64_t MappedBytes() {
 TEST(HostMemory, OfThisProcessFollowsItsAddressSpaceLimit) {
   struct rlimit before;
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
-  const struct rlimit limited{MappedBytes() + 64 * kMiB, before.rlim_max};
+  const struct rlimit limited { MappedBytes() + 64 * kMiB, before.rlim_max };
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &limited), 0);
   const HostMemory memory = ReadHostMemory();
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);

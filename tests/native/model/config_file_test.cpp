@@ -59,7 +59,16 @@ class WithoutRootRights {
 
 TEST_F(ConfigFile, LoadsFromFoldersOfAnyName) {
   const std::string names[] = {
-      "plain", "a b", "modèle", "模型", "🙂", "#%&';$()", "tab\there", "line\nbreak", "back\\slash", "%s%n%d",
+      "plain",
+      "a b",
+      "modèle",
+      "模型",
+      "🙂",
+      "#%&';$()",
+      "tab\there",
+      "line\nbreak",
+      "back\\slash",
+      "%s%n%d",
       "mod\xe8le-\xff",                                     // not UTF-8
       std::string(200, 'x') + "/" + std::string(200, 'y'),  // a path of more than 300 characters
   };
@@ -216,7 +225,11 @@ TEST_F(ConfigFile, NamesTheFileInEveryMessageAboutItsContent) {
       {"zero length", "", "is empty"},
       {"half", text.substr(0, text.size() / 2), "missing closing quote"},
       {"nuls", std::string(500, '\0'), "NUL byte"},
-      {"binary", std::string("\x7f" "ELF\x02\x01\x01", 7), "not valid JSON"},
+      {"binary",
+       std::string("\x7f"
+                   "ELF\x02\x01\x01",
+                   7),
+       "not valid JSON"},
       {"list", "[]", "it must be a JSON object"},
   };
   for (const auto& row : rows) {

@@ -81,11 +81,10 @@ TEST(ConfigKeys, IgnoresUnknownKeysElsewhereWithOneLine) {
   EXPECT_EQ(config.decoder().paged_layers, (std::vector<int32_t>{0, 1}));
   const auto lines = InfoLog::With("ignored unknown keys");
   ASSERT_EQ(lines.size(), 1u);
-  for (const char* key :
-       {"future (line 2)", "model.newer (line 3)", "model.decoder.ropes (line 3)", "model.decoder.inputs.extra (line 3)",
-        "model.decoder.outputs.extra (line 3)", "model.decoder.session_options.odd (line 4)",
-        "model.decoder.sliding_window.odd (line 4)", "model.decoder.state_groups[0].odd (line 5)",
-        "search.mirostat (line 6)"}) {
+  for (const char* key : {"future (line 2)", "model.newer (line 3)", "model.decoder.ropes (line 3)",
+                          "model.decoder.inputs.extra (line 3)", "model.decoder.outputs.extra (line 3)",
+                          "model.decoder.session_options.odd (line 4)", "model.decoder.sliding_window.odd (line 4)",
+                          "model.decoder.state_groups[0].odd (line 5)", "search.mirostat (line 6)"}) {
     EXPECT_CONTAINS(lines[0], key);
   }
   EXPECT_EQ(lines[0].find("deep"), std::string::npos) << "what is below an unknown key says nothing new";

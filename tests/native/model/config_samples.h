@@ -61,13 +61,10 @@ inline std::string WriteJson(const JsonValue& value) {
   std::string out;
   switch (value.kind) {
     case JsonValue::Kind::kNull:
-    case JsonValue::Kind::kBoolean:
-      return Describe(value);
+    case JsonValue::Kind::kBoolean: return Describe(value);
     case JsonValue::Kind::kInteger:
-    case JsonValue::Kind::kReal:
-      return value.text;
-    case JsonValue::Kind::kString:
-      return '"' + value.text + '"';
+    case JsonValue::Kind::kReal: return value.text;
+    case JsonValue::Kind::kString: return '"' + value.text + '"';
     case JsonValue::Kind::kArray:
       for (const JsonValue& element : value.elements) out += (out.empty() ? "" : ", ") + WriteJson(element);
       return '[' + out + ']';
@@ -88,10 +85,10 @@ inline std::string Fingerprint(const GenaiConfig& config) {
   out += Message('|', config.bos_token_id().value_or(-1), '|', config.pad_token_id().value_or(-1), '|');
   const DecoderConfig& decoder = config.decoder();
   for (const int32_t layer : decoder.paged_layers) out += Message(layer, ',');
-  out += Message('|', decoder.num_hidden_layers, '|', decoder.num_attention_heads, '|', decoder.num_key_value_heads,
-                 '|', decoder.head_size, '|', decoder.hidden_size, '|',
-                 decoder.session.intra_op_num_threads.value_or(-1), '|',
-                 decoder.session.inter_op_num_threads.value_or(-1), '|');
+  out +=
+      Message('|', decoder.num_hidden_layers, '|', decoder.num_attention_heads, '|', decoder.num_key_value_heads, '|',
+              decoder.head_size, '|', decoder.hidden_size, '|', decoder.session.intra_op_num_threads.value_or(-1), '|',
+              decoder.session.inter_op_num_threads.value_or(-1), '|');
   for (const std::string& provider : config.providers()) out += provider + ',';
   const DecoderTensorNames& names = decoder.names;
   for (const std::string* name :

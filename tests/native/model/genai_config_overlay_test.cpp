@@ -84,8 +84,8 @@ TEST(GenaiConfigProviders, AreReadInOrder) {
 TEST(GenaiConfigProviders, AreUsableWhenThereIsNoneOrTheCpu) {
   EXPECT_NO_THROW(SmallConfig().CheckProvidersUsable());
   for (const char* name : {"cpu", "CPU", "CPUExecutionProvider"}) {
-    const GenaiConfig config = SmallConfig().WithOverlay(Message(
-        R"({"model": {"decoder": {"session_options": {"provider_options": [{")", name, R"(": {}}]}}}})"));
+    const GenaiConfig config = SmallConfig().WithOverlay(
+        Message(R"({"model": {"decoder": {"session_options": {"provider_options": [{")", name, R"(": {}}]}}}})"));
     EXPECT_NO_THROW(config.CheckProvidersUsable()) << name;
     EXPECT_NO_THROW(config.CheckRunnable()) << name;
   }
@@ -94,7 +94,8 @@ TEST(GenaiConfigProviders, AreUsableWhenThereIsNoneOrTheCpu) {
 TEST(GenaiConfigProviders, RefuseToRunWithOneThatTheBuildLacksAndNameTheWayOut) {
   const GenaiConfig config = SmallConfig().WithOverlay(
       R"({"model": {"decoder": {"session_options": {"provider_options": [{"cpu": {}}, {"cuda": {}}]}}}})");
-  for (const Error& error : {ErrorOf([&] { config.CheckProvidersUsable(); }), ErrorOf([&] { config.CheckRunnable(); })}) {
+  for (const Error& error :
+       {ErrorOf([&] { config.CheckProvidersUsable(); }), ErrorOf([&] { config.CheckRunnable(); })}) {
     EXPECT_EQ(error.code(), StatusCode::kUnsupported);
     EXPECT_CONTAINS(error.message(), "overlay, line 1: model.decoder.session_options.provider_options");
     EXPECT_CONTAINS(error.message(), "'cuda'");

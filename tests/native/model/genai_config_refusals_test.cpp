@@ -126,8 +126,8 @@ TEST(GenaiConfigRefusals, ValuesOfTheDecoderSection) {
 TEST(GenaiConfigRefusals, TensorNames) {
   const WrongValue rows[] = {
       {R"({"model": {"decoder": {"inputs": {"input_ids": 3}}}})", "model.decoder.inputs.input_ids", "is 3", "a string"},
-      {R"({"model": {"decoder": {"inputs": {"input_ids": ""}}}})", "model.decoder.inputs.input_ids",
-       "is the string ''", "not empty"},
+      {R"({"model": {"decoder": {"inputs": {"input_ids": ""}}}})", "model.decoder.inputs.input_ids", "is the string ''",
+       "not empty"},
       {R"({"model": {"decoder": {"inputs": {"position_ids": []}}}})", "model.decoder.inputs.position_ids",
        "is an empty list", "a string"},
       {R"({"model": {"decoder": {"inputs": {"past_key_names": "past.key"}}}})", "model.decoder.inputs.past_key_names",
@@ -173,8 +173,8 @@ TEST(GenaiConfigRefusals, StateGroupsAndWindows) {
        "model.decoder.state_groups[0].kind", "is the string ''", "not empty"},
       {R"({"model": {"decoder": {"state_groups": [{"kind": "fixed", "layer_ids": [0]}]}}})",
        "model.decoder.state_groups[0].kind", "is the string 'fixed'", "'paged_kv', 'fixed_conv' or 'fixed_recurrent'"},
-      {R"({"model": {"decoder": {"state_groups": [{"kind": "paged_kv"}]}}})",
-       "model.decoder.state_groups[0].layer_ids", "is missing", "a list of layer ids"},
+      {R"({"model": {"decoder": {"state_groups": [{"kind": "paged_kv"}]}}})", "model.decoder.state_groups[0].layer_ids",
+       "is missing", "a list of layer ids"},
       {R"({"model": {"decoder": {"state_groups": [{"kind": "paged_kv", "layers": [0]}]}}})",
        "model.decoder.state_groups[0].layer_ids", "is missing", "a list of layer ids"},
       {R"({"model": {"decoder": {"state_groups": [{"kind": "paged_kv", "layer_ids": []}]}}})",
@@ -366,13 +366,15 @@ TEST(GenaiConfigRefusals, ATopLevelThatIsNoObject) {
 }
 
 TEST(GenaiConfigRefusals, ADecoderOfSeveralGraphsByName) {
-  const Error error = ErrorOf([] { SmallConfig().WithOverlay(R"({"model": {"decoder": {"pipeline": [{"a": {}}]}}})"); });
+  const Error error =
+      ErrorOf([] { SmallConfig().WithOverlay(R"({"model": {"decoder": {"pipeline": [{"a": {}}]}}})"); });
   EXPECT_EQ(error.code(), StatusCode::kUnsupported);
   EXPECT_CONTAINS(error.message(), "model.decoder.pipeline splits the decoder into several graphs");
 }
 
 TEST(GenaiConfigRefusals, KeysAreComparedByteByByte) {
-  const Error error = ErrorOf([] { SmallConfig().WithOverlay(R"({"engine": {"dynamic_batching": {"BLOCK_SIZE": 4}}})"); });
+  const Error error =
+      ErrorOf([] { SmallConfig().WithOverlay(R"({"engine": {"dynamic_batching": {"BLOCK_SIZE": 4}}})"); });
   EXPECT_CONTAINS(error.message(), "engine.dynamic_batching.BLOCK_SIZE is not a known key");
 }
 

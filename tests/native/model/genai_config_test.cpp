@@ -160,9 +160,8 @@ TEST(GenaiConfig, ReportsFeaturesThatAreOffInOneLine) {
   const auto lines = InfoLog::With("off in this build");
   ASSERT_EQ(lines.size(), 1u);
   for (const char* key :
-       {"/m/genai_config.json", "engine.dynamic_batching.gpu_utilization_factor",
-        "engine.static_batching", "model.decoder.sliding_window",
-        "model.decoder.session_options.provider_options[0].cuda"}) {
+       {"/m/genai_config.json", "engine.dynamic_batching.gpu_utilization_factor", "engine.static_batching",
+        "model.decoder.sliding_window", "model.decoder.session_options.provider_options[0].cuda"}) {
     EXPECT_CONTAINS(lines[0], key);
   }
 }
@@ -223,9 +222,8 @@ TEST(GenaiConfig, ReadsEosInEveryShape) {
     const char* value;
     std::vector<TokenId> ids;
   } rows[] = {
-      {"5", {5}},       {"0", {0}},        {"63", {63}},          {"[5]", {5}},
-      {"[5, 7]", {5, 7}}, {"[]", {}},        {"null", {}},          {"[7, 5, 7]", {7, 5}},
-      {"5.0", {5}},
+      {"5", {5}}, {"0", {0}},   {"63", {63}},          {"[5]", {5}}, {"[5, 7]", {5, 7}},
+      {"[]", {}}, {"null", {}}, {"[7, 5, 7]", {7, 5}}, {"5.0", {5}},
   };
   for (const auto& row : rows) {
     const GenaiConfig config = SmallConfig().WithOverlay(Message(R"({"model": {"eos_token_id": )", row.value, "}}"));
@@ -238,7 +236,11 @@ TEST(GenaiConfig, ReadsTheOtherTokenIdsInEveryShape) {
     const char* value;
     std::optional<TokenId> id;
   } rows[] = {
-      {"5", 5}, {"[9, 5]", 9}, {"[]", std::nullopt}, {"null", std::nullopt}, {"-1", std::nullopt},
+      {"5", 5},
+      {"[9, 5]", 9},
+      {"[]", std::nullopt},
+      {"null", std::nullopt},
+      {"-1", std::nullopt},
       {"64", std::nullopt},  // the embedding does not hold it; models with such a padding token are common
   };
   for (const auto& row : rows) {
@@ -271,7 +273,8 @@ TEST(GenaiConfig, AcceptsTheBordersOfEveryRange) {
 }
 
 TEST(GenaiConfig, TakesTextWithAByteOrderMark) {
-  const GenaiConfig config = GenaiConfig::FromText(std::string("\xef\xbb\xbf") + testing::kSmallConfig, "/models/small");
+  const GenaiConfig config =
+      GenaiConfig::FromText(std::string("\xef\xbb\xbf") + testing::kSmallConfig, "/models/small");
   EXPECT_EQ(Fingerprint(config), Fingerprint(SmallConfig()));
 }
 

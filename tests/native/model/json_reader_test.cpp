@@ -15,7 +15,8 @@ const auto kSource = std::make_shared<const std::string>("/m/genai_config.json")
 JsonValue Read(std::string_view text) { return ReadJson(text, kSource); }
 
 TEST(JsonReader, ReadsEveryKindOfValue) {
-  const JsonValue root = Read(R"({"n": null, "t": true, "f": false, "i": -7, "r": 0.5, "s": "x", "a": [1, []], "o": {}})");
+  const JsonValue root =
+      Read(R"({"n": null, "t": true, "f": false, "i": -7, "r": 0.5, "s": "x", "a": [1, []], "o": {}})");
   ASSERT_EQ(root.kind, Kind::kObject);
   ASSERT_EQ(root.members.size(), 8u);
   EXPECT_EQ(root.Find("n")->kind, Kind::kNull);
@@ -136,8 +137,10 @@ TEST(JsonReader, RefusesAnEmptyText) {
 }
 
 TEST(JsonReader, RefusesOtherEncodingsByName) {
-  EXPECT_CONTAINS(ErrorOf([] { Read(std::string_view("\xff\xfe{\0}\0", 6)); }).message(), "is UTF-16; save it as UTF-8");
-  EXPECT_CONTAINS(ErrorOf([] { Read(std::string_view("\xfe\xff\0{\0}", 6)); }).message(), "is UTF-16; save it as UTF-8");
+  EXPECT_CONTAINS(ErrorOf([] { Read(std::string_view("\xff\xfe{\0}\0", 6)); }).message(),
+                  "is UTF-16; save it as UTF-8");
+  EXPECT_CONTAINS(ErrorOf([] { Read(std::string_view("\xfe\xff\0{\0}", 6)); }).message(),
+                  "is UTF-16; save it as UTF-8");
 }
 
 TEST(JsonReader, RefusesNulBytesInsteadOfTakingThemForTheEnd) {

@@ -69,7 +69,8 @@ TEST(LimitsResolution, TakesNoMoreBlocksThanRequestsCanUse) {
                                .WithOverlay(R"({"model": {"context_length": 2147483647}})");
   EXPECT_EQ(ResolveEngineLimits(huge, 0, kPlenty).num_blocks, 2147483647u);
   // A context of one token still needs a block to stand in.
-  const GenaiConfig tiny = SmallConfig().WithOverlay(R"({"model": {"context_length": 1}, "search": {"max_length": 1}})");
+  const GenaiConfig tiny =
+      SmallConfig().WithOverlay(R"({"model": {"context_length": 1}, "search": {"max_length": 1}})");
   EXPECT_EQ(ResolveEngineLimits(tiny, 1000, kPlenty).num_blocks, 64u);
 }
 
@@ -88,8 +89,9 @@ TEST(LimitsResolution, TakesHalfOfTheAvailableMemoryWhenThatIsLess) {
 TEST(LimitsResolution, RefusesWhenNotOneBlockFitsAndGivesTheNumbers) {
   const GenaiConfig config = WithBatching(R"("block_size": 4)");
   for (const uint64_t available_bytes : {uint64_t{0}, uint64_t{7999}}) {
-    const Error error =
-        ErrorOf([&] { ResolveEngineLimits(config, 1000, {available_bytes, "/sys/fs/cgroup/x/memory.max"}); });
+    const Error error = ErrorOf([&] {
+      ResolveEngineLimits(config, 1000, {available_bytes, "/sys/fs/cgroup/x/memory.max"});
+    });
     EXPECT_EQ(error.code(), StatusCode::kResourceExhausted);
     EXPECT_CONTAINS(error.message(), "one block of 4 tokens takes 3.9 KiB");
     EXPECT_CONTAINS(error.message(), "/sys/fs/cgroup/x/memory.max leaves");
@@ -129,7 +131,8 @@ TEST(LimitsResolution, ReportsHowManyBlocksAndWhyInOneLine) {
        "key-value cache: 10 blocks of 16 tokens, 156.2 KiB, as engine.dynamic_batching.num_blocks says"},
       {R"("max_resident_requests": 2)", kPlenty,
        "key-value cache: 16 blocks of 16 tokens, 250.0 KiB, all that 2 requests of 128 tokens can use"},
-      {"", {1024 * 1024, "/sys/fs/cgroup/memory.max"},
+      {"",
+       {1024 * 1024, "/sys/fs/cgroup/memory.max"},
        "key-value cache: 32 blocks of 16 tokens, 500.0 KiB, half of the 1.0 MiB that /sys/fs/cgroup/memory.max leaves"},
   };
   for (const auto& row : rows) {
