@@ -35,6 +35,7 @@ OnnxModel::OnnxModel(const GenaiConfig& config)
 EngineLimits OnnxModel::ResolveLimits() const { return ResolveEngineLimits(config_, manifest_.bytes_per_slot()); }
 
 std::unique_ptr<ModelExecutor> OnnxModel::CreateExecutor(const EngineLimits& limits) const {
+  session_->CheckProcess();
   return std::make_unique<OnnxExecutor>(session_, manifest_, limits);
 }
 

@@ -1,5 +1,8 @@
 #include "ort/session.h"
 
+#include <unistd.h>
+
+#include "base/error.h"
 #include "base/printable_text.h"
 #include "ort/cpu_operators.h"
 #include "ort/io_binding.h"
@@ -53,7 +56,7 @@ TensorInfo ReadTensor(const abi::Session* session, size_t index, GetTypeInfo get
 }  // namespace
 
 Session::Session(const std::string& model_path, const SessionOptions& options)
-    : environment_(Environment::Get()), operators_(std::make_unique<const CpuOperators>()) {
+    : process_(getpid()), environment_(Environment::Get()), operators_(std::make_unique<const CpuOperators>()) {
   const auto session_options = MakeOptions(options, *operators_);
   session_ = Make<abi::Session>(Api().CreateSession, Message("cannot load ", Printable(model_path)),
                                 environment_->handle(), model_path.c_str(), session_options.get());
@@ -64,7 +67,18 @@ Session::Session(const std::string& model_path, const SessionOptions& options)
   ReadMetadata(model_path);
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  if (getpid() == process_) return;
+  // In a forked child the session's threads do not exist, and its release would wait for them without end. The memory
+  // goes with the process.
+  static_cast<void>(session_.release());
+  static_cast<void>(operators_.release());
+}
+
+void Session::CheckProcess() const {
+  if (getpid() == process_) return;
+  Throw(StatusCode::kInvalidState, "the model was loaded by the parent process; a forked child must load its own");
+}
 
 void Session::ReadMetadata(const std::string& model_path) {
   const std::string doing = Message("cannot read the inputs and outputs of ", Printable(model_path));

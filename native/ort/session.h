@@ -1,8 +1,10 @@
 // A loaded graph. Sessions run on the CPU with liboga's own operators in place of the runtime's.
 //
 // Immutable after construction. Run is called from any number of threads at once, each with its own IoBinding; whoever
-// holds a binding keeps its session alive.
+// holds a binding keeps its session alive. A child forked since cannot run it, and leaks it instead of releasing it.
 #pragma once
+
+#include <sys/types.h>
 
 #include <memory>
 #include <string>
@@ -38,6 +40,9 @@ class Session {
   const std::vector<TensorInfo>& outputs() const { return outputs_; }
   const Environment& environment() const { return *environment_; }
 
+  // Throws Error{kInvalidState} in a process forked since: a run there would wait for threads that do not exist.
+  void CheckProcess() const;
+
   // Reads what `binding` bound as inputs and writes its outputs. Throws Error{kResourceExhausted} when memory ran out,
   // an operator's own Error, kModelError for other failures of the graph.
   void Run(const IoBinding& binding, ArenaAfterRun arena = ArenaAfterRun::kKeep) const;
@@ -47,6 +52,7 @@ class Session {
  private:
   void ReadMetadata(const std::string& model_path);
 
+  const pid_t process_;
   std::shared_ptr<const Environment> environment_;
   std::unique_ptr<const CpuOperators> operators_;  // the session calls into it until it is released
   Owned<abi::Session> session_;

@@ -1,4 +1,4 @@
-"""Plays the table of lifecycle_cases.py over the Python API and over the C API."""
+"""Plays the table of rows.py over the Python API and over the C API."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rows_of_failures
+import rows_of_policy
+import rows_of_requests
+import rows_of_runs
+import rows_of_turns
 from drivers import DRIVERS, Driver
-from lifecycle_cases import CASES, Case
+from rows import CASES, Case
 from world import World
+
+SECTIONS = (
+    rows_of_requests,
+    rows_of_runs,
+    rows_of_turns,
+    rows_of_policy,
+    rows_of_failures,
+)  # importing one fills CASES
 
 
 def played() -> list[Any]:
