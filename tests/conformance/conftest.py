@@ -1,11 +1,10 @@
-"""Fixtures of the conformance tests: the real SmolLM2, converted once, and what transformers says of it."""
+"""Fixtures of the conformance tests: the real SmolLM2, converted once, and where the programs lie."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
@@ -36,14 +35,6 @@ def int8_folder() -> Path:
 @pytest.fixture(scope="session")
 def tokenizer(fp32_folder: Path) -> Tokenizer:
     return Tokenizer.from_file(str(fp32_folder / "tokenizer.json"))
-
-
-@pytest.fixture(scope="session")
-def reference() -> Any:
-    """The same weights in transformers, float32."""
-    from reference_hf import load_reference
-
-    return load_reference(export.fetch_source("smollm2"))
 
 
 @pytest.fixture(scope="session")

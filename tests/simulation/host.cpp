@@ -116,6 +116,7 @@ void World::Close(size_t index, bool abandon) {
   } else {
     request->Close();
     request->Close();
+    request->ReleaseHandle();
   }
   waits_.erase(request->id());
   actors_.erase(actors_.begin() + static_cast<std::ptrdiff_t>(index));
