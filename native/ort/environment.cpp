@@ -1,5 +1,6 @@
 #include "ort/environment.h"
 
+#include <cstdlib>
 #include <mutex>
 
 #include "base/log.h"
@@ -22,6 +23,16 @@ void ForwardLog(void*, abi::LogSeverity severity, const char* category, const ch
   }
 }
 
+// The runtime starts a telemetry thread with its first environment; DisableTelemetryEvents only silences it, and exit()
+// in a forked child then waits for that thread without end. Whoever set the variable has decided for themselves.
+void KeepTelemetryFromStarting() noexcept { setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/0); }
+
+Owned<abi::Env> MakeEnv() {
+  KeepTelemetryFromStarting();
+  return Make<abi::Env>(Api().CreateEnvWithCustomLogger, "cannot create the onnxruntime environment", &ForwardLog,
+                        nullptr, abi::LogSeverity::kWarning, "oga");
+}
+
 struct Shared {
   std::mutex mutex;
   std::shared_ptr<const Environment> environment;
@@ -36,8 +47,7 @@ Shared& GetShared() {
 }  // namespace
 
 Environment::Environment()
-    : env_(Make<abi::Env>(Api().CreateEnvWithCustomLogger, "cannot create the onnxruntime environment", &ForwardLog,
-                          nullptr, abi::LogSeverity::kWarning, "oga")),
+    : env_(MakeEnv()),
       cpu_memory_(Make<abi::MemoryInfo>(Api().CreateCpuMemoryInfo, "cannot describe host memory to onnxruntime",
                                         abi::AllocatorType::kDevice, abi::MemoryType::kDefault)) {
   Check(Api().DisableTelemetryEvents(env_.get()), "cannot turn off onnxruntime's telemetry");
