@@ -36,13 +36,12 @@ void BlockPool::Share(BlockId block) noexcept {
     Unlink(block);
     shares_[block] = 0;
   }
-  if (++shares_[block] == 2) ++shared_;
+  ++shares_[block];
   ++generation_;
 }
 
 void BlockPool::Release(BlockId block, bool keep) noexcept {
   const int32_t left = --shares_[block];
-  if (left == 1) --shared_;
   if (left == 0 && keep) {
     shares_[block] = kRetired;
     LinkNewest(block);
@@ -81,13 +80,11 @@ void BlockPool::Validate() const {
   uint32_t free = 0;
   uint32_t reserved = 0;
   uint32_t retired = 0;
-  uint32_t shared = 0;
   for (const int32_t shares : shares_) {
     CheckInvariant(shares >= 0 || shares == kReserved || shares == kRetired, "B2", "a share count is negative");
     free += shares == kFree;
     reserved += shares == kReserved;
     retired += shares == kRetired;
-    shared += shares > 1;
   }
   std::vector<bool> listed(shares_.size());
   for (const BlockId block : free_) {
@@ -103,7 +100,6 @@ void BlockPool::Validate() const {
   }
   CheckInvariant(linked == retired && retired == retired_, "B3", "the count of retired blocks is off");
   CheckInvariant(reserved == reserved_, "B3", "the count of reserved blocks is off");
-  CheckInvariant(shared == shared_, "B3", "the count of shared blocks is off");
 }
 
 }  // namespace oga

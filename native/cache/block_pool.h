@@ -17,7 +17,7 @@
 //
 // B1  each block is in exactly one of free, reserved, committed, retired
 // B2  a committed block has a share count of at least 1, any other has none
-// B3  the counts of free, reserved, retired and shared blocks equal what the states say
+// B3  the counts of free, reserved and retired blocks equal what the states say
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,6 @@ class BlockPool {
   uint32_t retired_blocks() const noexcept { return retired_; }
   uint32_t available_blocks() const noexcept { return free_blocks() + retired_; }  // what a reservation may take
   uint32_t reserved_blocks() const noexcept { return reserved_; }
-  uint32_t shared_blocks() const noexcept { return shared_; }  // committed with more than one owner
 
   // Changes with every move; lets a reservation see that nothing moved behind its back.
   uint64_t generation() const noexcept { return generation_; }
@@ -82,7 +81,6 @@ class BlockPool {
   BlockId newest_ = kUnmappedBlock;
   uint32_t reserved_ = 0;
   uint32_t retired_ = 0;
-  uint32_t shared_ = 0;
   uint64_t generation_ = 0;
 };
 
