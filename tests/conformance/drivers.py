@@ -65,7 +65,7 @@ class Request(abc.ABC):
     def options(self, **values: Any) -> Any: ...
 
     @abc.abstractmethod
-    def begin_with(self, tokens: Sequence[int] | None, options: Any = None) -> int: ...
+    def begin_with(self, tokens: Any, options: Any = None) -> int: ...
 
     @abc.abstractmethod
     def cancel(self, turn: int) -> bool: ...
@@ -348,7 +348,7 @@ class CRequest(Request):
             raise
         return int(out[0])
 
-    def begin_with(self, tokens: Sequence[int] | None, options: Any = None) -> int:
+    def begin_with(self, tokens: Any, options: Any = None) -> int:
         if tokens is None:
             return self.begin_raw(options, ffi.NULL, 3)
         return self.begin_raw(options, ffi.new("int32_t[]", list(tokens)), len(tokens))
