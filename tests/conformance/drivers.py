@@ -216,7 +216,7 @@ class PythonBuffer(Buffer):
                 event.token or 0,
                 event.finish_reason,
                 int(event.error_code),
-                tuple(event.usage),
+                (event.usage.prompt_tokens, event.usage.generated_tokens, event.usage.cached_prompt_tokens),
                 -1 if event.matched_stop_string_index is None else event.matched_stop_string_index,
             )
             for event in self.handle
@@ -257,7 +257,7 @@ class PythonEngine(Engine):
 
     def run(self, buffer: Any) -> list[Seen]:
         with _Translated():
-            self.handle.run(None if buffer is None else buffer.handle)
+            self.handle.run(getattr(buffer, "handle", buffer))
         return list(buffer.seen())
 
     def pending(self) -> bool:

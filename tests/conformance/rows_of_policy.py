@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rows import MOST, row, same
 from world import World, attempt, endings, finish, tokens
@@ -153,7 +153,7 @@ def _(world: World) -> Iterable[str]:
     yield f"{len({tuple(world.alone([5, 6, 7], 16, **WIDE)) for _ in range(3)})} streams"
 
 
-def _conversation(world: World, middle: dict[str, object] | None) -> list[list[int]]:
+def _conversation(world: World, middle: Mapping[str, object] | None) -> list[list[int]]:
     engine = world.engine()
     request = engine.request("A")
     said = []

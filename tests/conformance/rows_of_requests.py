@@ -125,7 +125,9 @@ def _(world: World) -> Iterable[str]:
 
 @row("C4", "nowhere to write the id", "InvalidArgument", "1", only="c")
 def _(world: World) -> Iterable[str]:
-    from drivers import CRequest, check, ffi, lib
+    from drivers import CRequest, check
+
+    from oga._native.loader import ffi, lib
 
     request = world.engine().request("A")
     assert isinstance(request, CRequest)
@@ -137,7 +139,9 @@ def _(world: World) -> Iterable[str]:
 
 @row("C5", "a count of 2^63 and of 2^64-1: the input is not read", "InvalidArgument", "InvalidArgument", "1", only="c")
 def _(world: World) -> Iterable[str]:
-    from drivers import CRequest, ffi
+    from drivers import CRequest
+
+    from oga._native.loader import ffi
 
     request = world.engine().request("A")
     assert isinstance(request, CRequest)

@@ -57,7 +57,9 @@ def _(world: World) -> Iterable[str]:
 
 @row("D4", "no buffer and no engine: the buffer is named first", "InvalidArgument", "InvalidArgument", only="c")
 def _(world: World) -> Iterable[str]:
-    from drivers import CBuffer, check, ffi, lib
+    from drivers import CBuffer, check
+
+    from oga._native.loader import ffi, lib
 
     buffer = world.engine().buffer(1)
     assert isinstance(buffer, CBuffer)

@@ -221,7 +221,9 @@ def _(world: World) -> Iterable[str]:
 
 @row("G14", "turn options of a closed request: create, set, begin", *["InvalidState"] * 3)
 def _(world: World) -> Iterable[str]:
-    from drivers import CRequest, check, lib, translated
+    from drivers import CRequest, check, translated
+
+    from oga._native.loader import lib
 
     request = world.engine().request("A")
     options = request.options(top_k=3)
@@ -256,7 +258,7 @@ def _(world: World) -> Iterable[str]:
     other.begin([9], 4)
     request.begin([5, 6], 4)
     yield attempt(lambda: engine.fork("X", request))
-    said = []
+    said: list[int] = []
     while len(said) < 3:
         said += tokens(engine.run(buffer), request)
     while engine.run(buffer)[0].request is not other:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ class World:
         self.driver, self.folder, self._models = driver, folder, models
         self._engines: list[Engine] = []
 
-    def model(self, search: dict[str, object] | None = None, eos: int | None = None, **limits: Any) -> Any:
+    def model(self, search: Mapping[str, object] | None = None, eos: int | None = None, **limits: Any) -> Any:
         """The tiny model with other settings, loaded once."""
         overlay: dict[str, Any] = {"search": search or {}, "engine": {"dynamic_batching": LIMITS | limits}}
         if eos is not None:
@@ -31,7 +31,7 @@ class World:
             self._models[key] = self.driver.load(self.folder, overlay)
         return self._models[key]
 
-    def engine(self, search: dict[str, object] | None = None, eos: int | None = None, **limits: Any) -> Engine:
+    def engine(self, search: Mapping[str, object] | None = None, eos: int | None = None, **limits: Any) -> Engine:
         """A new engine; ``search`` and ``limits`` overlay the model's configuration, ``eos`` is its only EOS id."""
         self._engines.append(self.driver.engine(self.model(search, eos, **limits)))
         return self._engines[-1]
@@ -91,7 +91,7 @@ def step(engine: Engine, buffer: Buffer) -> str:
     return ", ".join(map(str, engine.run(buffer))) or "-"
 
 
-def attempt(call: Callable[[], Any], *words: str) -> str:
+def attempt(call: Callable[..., Any], *words: str) -> str:
     """``ok`` or what a call returned; or its status when it was refused, with a message that has all the words."""
     try:
         result = call()
@@ -103,7 +103,7 @@ def attempt(call: Callable[[], Any], *words: str) -> str:
     return str(result) if isinstance(result, int) else "ok"
 
 
-def attempts(*calls: Callable[[], Any]) -> Iterator[str]:
+def attempts(*calls: Callable[..., Any]) -> Iterator[str]:
     for call in calls:
         yield attempt(call)
 
