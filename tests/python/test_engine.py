@@ -271,17 +271,20 @@ def test_other_threads_run_while_the_engine_runs(tiny_folder: Path, tmp_path: Pa
     """The trace is a small pipe that another Python thread drains: a run ends only if that thread can run meanwhile."""
     os.mkfifo(tmp_path / "trace")
     script = f"""
-import fcntl, threading
+import fcntl, os, threading
 import oga
 engine = oga.Engine(oga.Model({str(tiny_folder)!r}))
 lines = []
+# Made small while it is empty: afterwards the system refuses.
+pipe = os.open({str(tmp_path / "trace")!r}, os.O_RDONLY | os.O_NONBLOCK)
+fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+os.set_blocking(pipe, True)
 def drain():
-    with open({str(tmp_path / "trace")!r}) as pipe:
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
-        lines.extend(pipe)
+    with open(pipe) as trace:
+        lines.extend(trace)
 reader = threading.Thread(target=drain)
-reader.start()
 engine.set_trace_file({str(tmp_path / "trace")!r})
+reader.start()  # with a writer there: without one a reader is at the end at once
 tokens = list(engine.stream([5, 6], max_new_tokens=200, min_new_tokens=200))
 engine.set_trace_file(None)
 reader.join()
