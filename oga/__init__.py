@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from oga.stream import Stream
     from oga.string_array import StringArray
     from oga.text import Tokenizer, TokenizerStream
-    from oga.turn_options import TurnOptions
+    from oga.turn_options import SamplingSettings, TurnOptions, TurnSettings
     from oga.usage import TurnUsage
 
 __version__ = "0.1.0"
@@ -79,6 +79,7 @@ __all__ = [
     "Request",
     "RequestOptions",
     "ResourceExhaustedError",
+    "SamplingSettings",
     "Sequences",
     "StatusCode",
     "Stream",
@@ -86,6 +87,7 @@ __all__ = [
     "Tokenizer",
     "TokenizerStream",
     "TurnOptions",
+    "TurnSettings",
     "TurnUsage",
     "UnsupportedError",
     "__version__",
@@ -131,7 +133,7 @@ _HOMES = {
     "stream": ("Stream",),
     "string_array": ("StringArray",),
     "text": ("Tokenizer", "TokenizerStream"),
-    "turn_options": ("TurnOptions",),
+    "turn_options": ("SamplingSettings", "TurnOptions", "TurnSettings"),
     "usage": ("TurnUsage",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

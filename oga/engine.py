@@ -196,10 +196,9 @@ class Engine(Handle):
         streams generates in batches. Hand-driven turns and streams do not mix: :meth:`run` is refused while a stream is
         open, and a stream refuses to go on while another request has an unfinished turn; no event is lost either way.
 
-        Keywords: ``max_new_tokens``, ``min_new_tokens``, ``do_sample``, ``temperature``, ``top_k``, ``top_p``,
-        ``repetition_penalty``, ``seed`` as in :class:`oga.TurnOptions`. What is not given takes the model's default;
-        ``temperature``, ``top_k`` or ``top_p`` alone turn sampling on, unless they ask for the most likely token
-        (temperature 0, top_k 1).
+        Keywords: ``max_new_tokens``, ``min_new_tokens``, and the others of :class:`oga.TurnOptions`. What is not given
+        takes the model's default; a warper alone (``temperature``, ``top_k``, ``top_p``, ``min_p`` ...) turns sampling
+        on, unless it asks for the most likely token (temperature 0, top_k 1).
 
         Raises what :meth:`oga.Request.begin_turn` raises, and :class:`oga.MissingFileError` for text when the model
         folder has no ``tokenizer.json``, for messages when it has no chat template.

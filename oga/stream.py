@@ -8,9 +8,10 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from oga._native.handle import address
+from oga._native.sampling_table import WARPERS
 from oga.errors import (
     ArgumentTypeError,
     EngineUnhealthyError,
@@ -20,7 +21,7 @@ from oga.errors import (
     ResourceExhaustedError,
 )
 from oga.event import EngineErrorCode, EngineEvent, EngineEventFlags, FinishReason
-from oga.turn_options import TurnOptions
+from oga.turn_options import SamplingSettings, TurnOptions
 
 if TYPE_CHECKING:
     from oga._native.tokens import Tokens
@@ -38,17 +39,11 @@ Piece = TypeVar("Piece", str, int)
 MAX_FRUITLESS_RUNS = 1000
 
 
-class Generation(TypedDict, total=False):
+class Generation(SamplingSettings, total=False):
     """The generation keywords of :meth:`oga.Engine.stream`."""
 
     max_new_tokens: int | None
     min_new_tokens: int | None
-    do_sample: bool | None
-    temperature: float | None
-    top_k: int | None
-    top_p: float | None
-    repetition_penalty: float | None
-    seed: int | None
 
 
 class Stream(Generic[Piece]):
@@ -239,15 +234,16 @@ def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, Callable[[int | None]
 def _turn_settings(generation: Generation) -> dict[str, Any]:
     """The keywords of TurnOptions for those of a stream: a distribution that is described is sampled from."""
     settings: dict[str, Any] = dict(generation)
-    unknown = settings.keys() - Generation.__annotations__.keys()
+    keywords = Generation.__required_keys__ | Generation.__optional_keys__
+    unknown = settings.keys() - keywords
     if unknown:
-        known = ", ".join(Generation.__annotations__)
+        known = ", ".join(sorted(keywords))
         raise ArgumentTypeError(f"Engine.stream has no keyword {sorted(unknown)[0]!r}; it has {known} and options.")
     limit = settings.pop("max_new_tokens", None)
     if limit == 0 and not isinstance(limit, bool):
         raise ArgumentTypeError("max_new_tokens is 0; it must be at least 1, or None for no limit.")
-    described = [settings.get(name) for name in ("temperature", "top_k", "top_p")]
-    if settings.get("do_sample") is None and described != [None] * 3:
+    described = any(settings.get(name) is not None for name in WARPERS)
+    if settings.get("do_sample") is None and described:
         settings["do_sample"] = settings.get("temperature") != 0 and settings.get("top_k") != 1
     return settings | {
         "max_generated_tokens": limit,

@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from oga._native import arguments
-from oga._native.check import create
+from oga._native.check import check, create
 from oga._native.handle import Handle, borrowed
-from oga._native.loader import lib
+from oga._native.loader import ffi, lib
+from oga._native.sampling_table import INTEGERS, NUMBERS, ScalarOptions
+from oga._native.tokens import Tokens, as_int32
+from oga.errors import ArgumentTypeError
 from oga.request import Request
+from oga.sequences import Sequences
 
-__all__ = ["TurnOptions"]
+if TYPE_CHECKING:
+    from typing import Unpack
+
+__all__ = ["SamplingSettings", "TurnOptions", "TurnSettings"]
+
+
+class SamplingSettings(ScalarOptions, total=False):
+    """The keywords that :class:`oga.TurnOptions` and :meth:`oga.Engine.stream` share; None leaves one unset.
+
+    The reference page "Sampling options" says what each does, what is legal and what the default is.
+    """
+
+    seed: int | None
+    logit_bias: Mapping[int, float] | None
+    stop_tokens: Tokens | None
+    banned_sequences: Iterable[Tokens] | None
+    allowed_tokens: Tokens | None
+    dry_breakers: Tokens | None
+
+
+class TurnSettings(SamplingSettings, total=False):
+    """The keywords of :class:`oga.TurnOptions`; None leaves one unset."""
+
+    max_generated_tokens: int | None
+    min_generated_tokens: int | None
 
 
 class TurnOptions(Handle):
@@ -23,38 +52,22 @@ class TurnOptions(Handle):
 
     _destroy = "OgaDestroyTurnOptions"
 
-    def __init__(
-        self,
-        request: Request,
-        *,
-        max_generated_tokens: int | None = None,
-        min_generated_tokens: int | None = None,
-        do_sample: bool | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        repetition_penalty: float | None = None,
-        seed: int | None = None,
-    ) -> None:
-        """Creates an option set for ``request``; keywords are the setters of the same name, None leaves one unset.
+    def __init__(self, request: Request, **settings: Unpack[TurnSettings]) -> None:
+        """Creates an option set for ``request``; keywords are those of :class:`oga.TurnSettings`.
 
-        Raises :class:`oga.InvalidStateError` on a closed request.
+        Raises :class:`oga.InvalidStateError` on a closed request, and what the setters raise.
         """
-        with borrowed(arguments.kind(request, Request, "request")) as owner:
+        owned = arguments.kind(request, Request, "request")
+        unknown = settings.keys() - _SETTERS.keys()
+        if unknown:
+            name = sorted(unknown)[0]
+            near = difflib.get_close_matches(name, _SETTERS, n=1, cutoff=0.0)[0]
+            raise ArgumentTypeError(f"TurnOptions has no keyword {name!r}; the nearest one is {near!r}.")
+        with borrowed(owned) as owner:
             super().__init__(create("OgaTurnOptions", lib.OgaRequestCreateTurnOptions, owner))
-        given: tuple[tuple[Callable[[Any], None], object], ...] = (
-            (self.set_max_generated_tokens, max_generated_tokens),
-            (self.set_min_generated_tokens, min_generated_tokens),
-            (self.set_do_sample, do_sample),
-            (self.set_temperature, temperature),
-            (self.set_top_k, top_k),
-            (self.set_top_p, top_p),
-            (self.set_repetition_penalty, repetition_penalty),
-            (self.set_seed, seed),
-        )
-        for setter, value in given:
+        for name, value in settings.items():
             if value is not None:
-                setter(value)
+                _SETTERS[name](self, value)
 
     def reset(self) -> None:
         """Unsets every option; the binding to the request stays."""
@@ -66,7 +79,7 @@ class TurnOptions(Handle):
         self._call(lib.OgaTurnOptionsSetMaxGeneratedTokens, value)
 
     def set_min_generated_tokens(self, min_generated_tokens: int) -> None:
-        """Keeps every EOS id from being chosen before this many output tokens; 0 unsets."""
+        """Keeps every EOS id and stop token from being chosen before this many output tokens; 0 unsets."""
         value = arguments.uint64(min_generated_tokens, "min_generated_tokens")
         self._call(lib.OgaTurnOptionsSetMinGeneratedTokens, value)
 
@@ -94,6 +107,69 @@ class TurnOptions(Handle):
         value = arguments.number(repetition_penalty, "repetition_penalty")
         self._call(lib.OgaTurnOptionsSetRepetitionPenalty, value)
 
+    def set_no_repeat_ngram_size(self, no_repeat_ngram_size: int) -> None:
+        """Never completes a run of this many tokens that the sequence already holds; >= 0, where 0 is off."""
+        value = arguments.int32(no_repeat_ngram_size, "no_repeat_ngram_size")
+        self._call(lib.OgaTurnOptionsSetNoRepeatNgramSize, value)
+
+    def set_number(self, name: str, value: float) -> None:
+        """Sets an option of the reference page "Sampling options" by its name, for example ``"min_p"``; ``"seed"`` too.
+
+        Raises :class:`oga.InvalidArgumentError` for an unknown name (naming the nearest one), for a value outside the
+        option's range, for a fraction where it takes an integer, and for an option that is true or false.
+        """
+        number = arguments.number(value, name)
+        self._call(lib.OgaTurnOptionsSetNumber, arguments.c_text(name, "name"), number)
+
+    def set_bool(self, name: str, value: bool) -> None:
+        """Sets an option that is true or false by its name, for example ``"ignore_eos"``."""
+        chosen = arguments.boolean(value, name)
+        self._call(lib.OgaTurnOptionsSetBool, arguments.c_text(name, "name"), chosen)
+
+    def set_logit_bias(self, logit_bias: Mapping[int, float]) -> None:
+        """Adds a bias to the logits of some tokens, after the penalties; an empty mapping unsets.
+
+        Raises :class:`oga.InvalidArgumentError` for a negative id and a bias that is not finite. An id beyond the
+        vocabulary is refused by :meth:`oga.Request.begin_turn`; so it is in the lists below.
+        """
+        if not isinstance(logit_bias, Mapping):
+            raise ArgumentTypeError(f"logit_bias must map token ids to biases, not {type(logit_bias).__name__}.")
+        tokens = as_int32(list(logit_bias), "logit_bias")
+        biases = [arguments.number(bias, f"logit_bias[{token}]") for token, bias in logit_bias.items()]
+        self._call(lib.OgaTurnOptionsSetLogitBias, tokens.pointer, ffi.new("float[]", biases), tokens.length)
+
+    def set_stop_tokens(self, stop_tokens: Tokens) -> None:
+        """Ends the turn at any of these tokens, with finish reason EOS; an empty sequence unsets.
+
+        The token is emitted, counted and kept in the sequence. They end the turn under ``ignore_eos`` too; without
+        that, one of the model's own EOS ids ends it unseen, as ever.
+        """
+        tokens = as_int32(stop_tokens, "stop_tokens")
+        self._call(lib.OgaTurnOptionsSetStopTokens, tokens.pointer, tokens.length)
+
+    def set_banned_sequences(self, banned_sequences: Iterable[Tokens]) -> None:
+        """Never lets the sequence end in one of these: the token that would complete one is not chosen.
+
+        A sequence of one token excludes that token. No sequence at all unsets.
+
+        Raises :class:`oga.InvalidArgumentError` for an empty sequence.
+        """
+        with Sequences() as sequences:
+            for index, tokens in enumerate(_iterated(banned_sequences, "banned_sequences")):
+                values = as_int32(tokens, f"banned_sequences[{index}]")
+                check(lib.OgaAppendTokenSequence(values.pointer, values.length, sequences._pointer))
+            self._call(lib.OgaTurnOptionsSetBannedSequences, sequences._pointer)
+
+    def set_allowed_tokens(self, allowed_tokens: Tokens) -> None:
+        """Chooses among these tokens only; an EOS id ends the turn only when it is one of them. An empty one unsets."""
+        tokens = as_int32(allowed_tokens, "allowed_tokens")
+        self._call(lib.OgaTurnOptionsSetAllowedTokens, tokens.pointer, tokens.length)
+
+    def set_dry_breakers(self, dry_breakers: Tokens) -> None:
+        """Tokens across which DRY sees no repetition, and which it never penalises; an empty sequence unsets."""
+        tokens = as_int32(dry_breakers, "dry_breakers")
+        self._call(lib.OgaTurnOptionsSetDryBreakers, tokens.pointer, tokens.length)
+
     def set_seed(self, seed: int) -> None:
         """Makes the turn's draws reproducible; every value in [0, 2**64), 0 too, is a seed.
 
@@ -104,3 +180,33 @@ class TurnOptions(Handle):
     def clear_seed(self) -> None:
         """Unsets the seed."""
         self._call(lib.OgaTurnOptionsClearSeed)
+
+
+def _iterated(values: Any, name: str) -> Iterator[Any]:
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise ArgumentTypeError(f"{name} must be a sequence of token sequences, not {type(values).__name__}.")
+    return iter(values)
+
+
+def _integer_setter(name: str) -> Callable[[TurnOptions, Any], None]:
+    return lambda options, value: options.set_number(name, arguments.int32(value, name))
+
+
+def _number_setter(name: str) -> Callable[[TurnOptions, Any], None]:
+    return lambda options, value: options.set_number(name, value)
+
+
+_SETTERS: dict[str, Callable[[TurnOptions, Any], None]] = {
+    **{name: _integer_setter(name) for name in INTEGERS},
+    **{name: _number_setter(name) for name in NUMBERS},
+    "ignore_eos": lambda options, value: options.set_bool("ignore_eos", value),
+    "do_sample": TurnOptions.set_do_sample,
+    "max_generated_tokens": TurnOptions.set_max_generated_tokens,
+    "min_generated_tokens": TurnOptions.set_min_generated_tokens,
+    "seed": TurnOptions.set_seed,
+    "logit_bias": TurnOptions.set_logit_bias,
+    "stop_tokens": TurnOptions.set_stop_tokens,
+    "banned_sequences": TurnOptions.set_banned_sequences,
+    "allowed_tokens": TurnOptions.set_allowed_tokens,
+    "dry_breakers": TurnOptions.set_dry_breakers,
+}

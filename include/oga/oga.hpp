@@ -150,6 +150,43 @@ class Model : public Handle<OgaModel, OgaDestroyModel> {
   }
 };
 
+// --- Lists -----------------------------------------------------------------------------------------------------------
+
+// A list of token sequences.
+class Sequences : public Handle<OgaSequences, OgaDestroySequences> {
+ public:
+  Sequences() : Handle(internal::Make<OgaSequences*>(OgaCreateSequences)) {}
+
+  size_t size() const noexcept { return OgaSequencesCount(get()); }
+
+  void Append(const std::vector<int32_t>& tokens) {
+    Check(OgaAppendTokenSequence(tokens.data(), tokens.size(), get()));
+  }
+  // An index equal to size() starts a new sequence.
+  void AppendToken(int32_t token, size_t index) { Check(OgaAppendTokenToSequence(token, get(), index)); }
+
+  // A copy of one sequence; empty when the index is out of range.
+  std::vector<int32_t> operator[](size_t index) const {
+    const int32_t* tokens = OgaSequencesGetSequenceData(get(), index);
+    return std::vector<int32_t>(tokens, tokens + OgaSequencesGetSequenceCount(get(), index));
+  }
+};
+
+// A list of strings.
+class StringArray : public Handle<OgaStringArray, OgaDestroyStringArray> {
+ public:
+  StringArray() : Handle(internal::Make<OgaStringArray*>(OgaCreateStringArray)) {}
+  explicit StringArray(const std::vector<std::string>& strings) : StringArray() {
+    for (const std::string& string : strings) Add(string);
+  }
+
+  size_t size() const { return internal::Make<size_t>(OgaStringArrayGetCount, get()); }
+  void Add(const std::string& string) { Check(OgaStringArrayAddString(get(), internal::Text(string))); }
+  std::string_view operator[](size_t index) const {
+    return internal::Make<const char*>(OgaStringArrayGetString, get(), index);
+  }
+};
+
 // --- Requests --------------------------------------------------------------------------------------------------------
 
 // Options of a request; unset ones take the engine's defaults.
@@ -187,6 +224,29 @@ class TurnOptions : public Handle<OgaTurnOptions, OgaDestroyTurnOptions> {
   TurnOptions& SetTopP(float top_p) { return Changed(OgaTurnOptionsSetTopP(get(), top_p)); }
   TurnOptions& SetRepetitionPenalty(float penalty) {
     return Changed(OgaTurnOptionsSetRepetitionPenalty(get(), penalty));
+  }
+  TurnOptions& SetNoRepeatNgramSize(int32_t tokens) {
+    return Changed(OgaTurnOptionsSetNoRepeatNgramSize(get(), tokens));
+  }
+  TurnOptions& SetNumber(const char* name, double value) {
+    return Changed(OgaTurnOptionsSetNumber(get(), name, value));
+  }
+  TurnOptions& SetBool(const char* name, bool value) { return Changed(OgaTurnOptionsSetBool(get(), name, value)); }
+  TurnOptions& SetLogitBias(const std::vector<int32_t>& tokens, const std::vector<float>& biases) {
+    if (tokens.size() != biases.size()) throw std::invalid_argument("SetLogitBias: one bias per token is wanted");
+    return Changed(OgaTurnOptionsSetLogitBias(get(), tokens.data(), biases.data(), tokens.size()));
+  }
+  TurnOptions& SetStopTokens(const std::vector<int32_t>& tokens) {
+    return Changed(OgaTurnOptionsSetStopTokens(get(), tokens.data(), tokens.size()));
+  }
+  TurnOptions& SetBannedSequences(const Sequences& sequences) {
+    return Changed(OgaTurnOptionsSetBannedSequences(get(), sequences.get()));
+  }
+  TurnOptions& SetAllowedTokens(const std::vector<int32_t>& tokens) {
+    return Changed(OgaTurnOptionsSetAllowedTokens(get(), tokens.data(), tokens.size()));
+  }
+  TurnOptions& SetDryBreakers(const std::vector<int32_t>& tokens) {
+    return Changed(OgaTurnOptionsSetDryBreakers(get(), tokens.data(), tokens.size()));
   }
   TurnOptions& SetSeed(uint64_t seed) { return Changed(OgaTurnOptionsSetSeed(get(), seed)); }
   TurnOptions& ClearSeed() { return Changed(OgaTurnOptionsClearSeed(get())); }
@@ -371,43 +431,6 @@ class Engine : public Handle<OgaEngine, OgaDestroyEngine> {
     capabilities.max_request_length = OgaEngineCapabilitiesGetMaxRequestLength(snapshot.get());
     capabilities.prefix_caching = OgaEngineCapabilitiesGetPrefixCaching(snapshot.get());
     return capabilities;
-  }
-};
-
-// --- Lists -----------------------------------------------------------------------------------------------------------
-
-// A list of token sequences.
-class Sequences : public Handle<OgaSequences, OgaDestroySequences> {
- public:
-  Sequences() : Handle(internal::Make<OgaSequences*>(OgaCreateSequences)) {}
-
-  size_t size() const noexcept { return OgaSequencesCount(get()); }
-
-  void Append(const std::vector<int32_t>& tokens) {
-    Check(OgaAppendTokenSequence(tokens.data(), tokens.size(), get()));
-  }
-  // An index equal to size() starts a new sequence.
-  void AppendToken(int32_t token, size_t index) { Check(OgaAppendTokenToSequence(token, get(), index)); }
-
-  // A copy of one sequence; empty when the index is out of range.
-  std::vector<int32_t> operator[](size_t index) const {
-    const int32_t* tokens = OgaSequencesGetSequenceData(get(), index);
-    return std::vector<int32_t>(tokens, tokens + OgaSequencesGetSequenceCount(get(), index));
-  }
-};
-
-// A list of strings.
-class StringArray : public Handle<OgaStringArray, OgaDestroyStringArray> {
- public:
-  StringArray() : Handle(internal::Make<OgaStringArray*>(OgaCreateStringArray)) {}
-  explicit StringArray(const std::vector<std::string>& strings) : StringArray() {
-    for (const std::string& string : strings) Add(string);
-  }
-
-  size_t size() const { return internal::Make<size_t>(OgaStringArrayGetCount, get()); }
-  void Add(const std::string& string) { Check(OgaStringArrayAddString(get(), internal::Text(string))); }
-  std::string_view operator[](size_t index) const {
-    return internal::Make<const char*>(OgaStringArrayGetString, get(), index);
   }
 };
 

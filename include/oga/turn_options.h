@@ -29,7 +29,7 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsReset(OgaTurnOptions* options);
 OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetMaxGeneratedTokens(OgaTurnOptions* options,
                                                                        uint64_t max_generated_tokens);
 
-/** Keeps every EOS id from being chosen before this many output tokens; 0 unsets. */
+/** Keeps every EOS id and stop token from being chosen before this many output tokens; 0 unsets. */
 OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetMinGeneratedTokens(OgaTurnOptions* options,
                                                                        uint64_t min_generated_tokens);
 
@@ -51,6 +51,58 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetTopP(OgaTurnOptions* options
  */
 OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetRepetitionPenalty(OgaTurnOptions* options,
                                                                       float repetition_penalty);
+
+/**
+ * Never completes a run of this many tokens that the sequence, prompt included, already holds; >= 0, where 0 is off.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetNoRepeatNgramSize(OgaTurnOptions* options,
+                                                                      int32_t no_repeat_ngram_size);
+
+/**
+ * Sets a number option by its name: any of the table of options (docs/reference/sampling.rst), and "seed".
+ *
+ * InvalidArgument for an unknown name (the nearest known one is named), for a value outside the option's range, for a
+ * fraction where it takes an integer, and for an option that is true or false.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetNumber(OgaTurnOptions* options, const char* name, double value);
+
+/** Sets an option that is true or false by its name, for example "ignore_eos". As OgaTurnOptionsSetNumber. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetBool(OgaTurnOptions* options, const char* name, bool value);
+
+/**
+ * Adds `biases[i]` to the logit of `tokens[i]`, after the penalties. A count of 0 unsets; the arrays may be NULL then.
+ *
+ * InvalidArgument for a negative or repeated id and a bias that is not finite. An id beyond the vocabulary is refused
+ * when a turn begins; so it is in the lists below.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetLogitBias(OgaTurnOptions* options, const int32_t* tokens,
+                                                              const float* biases, size_t count);
+
+/**
+ * Ends the turn at any of these tokens, with OgaFinishReason_Eos. The token is emitted, counted and kept in the sequence.
+ * They end it under "ignore_eos" too; without that, an id of the model's own EOS ids ends it unseen, as ever. A count of
+ * 0 unsets.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetStopTokens(OgaTurnOptions* options, const int32_t* tokens,
+                                                               size_t count);
+
+/**
+ * Never lets the sequence end in one of these token sequences: the token that would complete it is not chosen. A sequence
+ * of one token excludes that token. An empty list unsets; an empty sequence is InvalidArgument.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetBannedSequences(OgaTurnOptions* options,
+                                                                    const OgaSequences* sequences);
+
+/** Chooses among these tokens only; an EOS id ends the turn only when it is one of them. A count of 0 unsets. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetAllowedTokens(OgaTurnOptions* options, const int32_t* tokens,
+                                                                  size_t count);
+
+/**
+ * Tokens across which DRY sees no repetition, and which it never penalises: line ends, quotes, names of speakers. A count
+ * of 0 unsets.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetDryBreakers(OgaTurnOptions* options, const int32_t* tokens,
+                                                                size_t count);
 
 /** Makes the turn's draws reproducible; every value, 0 too, is a seed. A later unseeded turn continues from it. */
 OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetSeed(OgaTurnOptions* options, uint64_t seed);

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "capi/boundary.h"
 
 using oga::TurnOptions;
@@ -11,6 +14,24 @@ namespace {
 template <typename Change>
 OgaResult* Set(OgaTurnOptions* options, const Change& change) {
   return Guard([&] { change(*Require(options, "options").options); });
+}
+
+// A count without tokens behind it names the parameter.
+std::vector<int32_t> Copy(const int32_t* tokens, size_t count) {
+  if (count > 0) Require(tokens, "tokens");
+  std::vector<int32_t> copy(count);  // before any arithmetic on the pointer: the count may be absurd
+  std::copy_n(tokens, count, copy.begin());
+  return copy;
+}
+
+std::vector<oga::TokenBias> Copy(const int32_t* tokens, const float* biases, size_t count) {
+  if (count > 0) {
+    Require(tokens, "tokens");
+    Require(biases, "biases");
+  }
+  std::vector<oga::TokenBias> copy(count);
+  for (size_t i = 0; i < count; ++i) copy[i] = {tokens[i], biases[i]};
+  return copy;
 }
 
 }  // namespace
@@ -55,6 +76,41 @@ OgaResult* OGA_API_CALL OgaTurnOptionsSetTopP(OgaTurnOptions* options, float top
 
 OgaResult* OGA_API_CALL OgaTurnOptionsSetRepetitionPenalty(OgaTurnOptions* options, float repetition_penalty) {
   return Set(options, [&](TurnOptions& target) { target.SetRepetitionPenalty(repetition_penalty); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetNoRepeatNgramSize(OgaTurnOptions* options, int32_t no_repeat_ngram_size) {
+  return Set(options, [&](TurnOptions& target) { target.SetNoRepeatNgramSize(no_repeat_ngram_size); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetNumber(OgaTurnOptions* options, const char* name, double value) {
+  return Set(options, [&](TurnOptions& target) { target.SetNumber(&Require(name, "name"), value); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetBool(OgaTurnOptions* options, const char* name, bool value) {
+  return Set(options, [&](TurnOptions& target) { target.SetBool(&Require(name, "name"), value); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetLogitBias(OgaTurnOptions* options, const int32_t* tokens, const float* biases,
+                                                   size_t count) {
+  return Set(options, [&](TurnOptions& target) { target.SetLogitBias(Copy(tokens, biases, count)); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetStopTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count) {
+  return Set(options, [&](TurnOptions& target) { target.SetStopTokens(Copy(tokens, count)); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetBannedSequences(OgaTurnOptions* options, const OgaSequences* sequences) {
+  return Set(options, [&](TurnOptions& target) {
+    target.SetBannedSequences(Require(sequences, "sequences").sequences);
+  });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetAllowedTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count) {
+  return Set(options, [&](TurnOptions& target) { target.SetAllowedTokens(Copy(tokens, count)); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetDryBreakers(OgaTurnOptions* options, const int32_t* tokens, size_t count) {
+  return Set(options, [&](TurnOptions& target) { target.SetDryBreakers(Copy(tokens, count)); });
 }
 
 OgaResult* OGA_API_CALL OgaTurnOptionsSetSeed(OgaTurnOptions* options, uint64_t seed) {

@@ -67,12 +67,15 @@ Engine::Engine(EngineParts parts)
       cache_(limits_.num_blocks, limits_.block_size_slots, {limits_.prefix_caching, HashKey::Draw(), parts.block_hash}),
       queues_(*policy_),
       planner_(*policy_),
-      sampler_(traits_.vocab_size),
+      sampleable_tokens_(traits_.sampleable_tokens != 0 ? traits_.sampleable_tokens : traits_.vocab_size),
+      sampler_(traits_.vocab_size, sampleable_tokens_),
       abandonment_(std::make_shared<std::atomic<bool>>(false)),
       prefix_lookup_(cache_, requests_),
       token_budget_(limits_.max_scheduled_tokens) {
   cache_.EnsureRows(limits_.max_batch_size);
   results_.reserve(limits_.max_batch_size);
+  sample_inputs_.reserve(limits_.max_batch_size);
+  sample_outcomes_.reserve(limits_.max_batch_size);
 }
 
 Engine::~Engine() { Shutdown(); }

@@ -125,7 +125,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ReservePublication();
   ExecutionResult Execute(const ExecutionBatch& batch);
   void SampleRows(std::span<const float> logits);
-  RowResult SampleRow(const Request& request, std::span<const float> logits);
+  search::SampleInputs InputsOf(const Request& request, std::span<const float> logits) const;
+  RowResult ResultOf(const Request& request, const search::SampleOutcome& outcome) const;
   void CommitRows() noexcept;
   void Inject(FaultPoint point) const;
 
@@ -161,7 +162,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Planner planner_;
   StepPlan plan_;
   PackedStep packed_;
+  const int32_t sampleable_tokens_;
   search::Sampler sampler_;
+  std::vector<search::SampleInputs> sample_inputs_;  // by sampled row of the plan
+  std::vector<search::SampleOutcome> sample_outcomes_;
   std::vector<RowResult> results_;  // by row of the plan
   EventQueue events_;
 

@@ -10,9 +10,6 @@
 namespace oga {
 
 namespace {
-// Room made ahead when a turn starts, so that decoding does not stop to grow vectors; longer turns grow geometrically.
-constexpr uint64_t kEagerTokens = 4096;
-
 [[noreturn]] void ThrowClosed() {
   Throw(StatusCode::kInvalidState, "the request is closed; create a new one with the engine's CreateRequest");
 }
@@ -88,7 +85,11 @@ std::span<const TokenId> Request::penalized_tokens() const noexcept {
   return distinct_ ? distinct_->values() : std::span<const TokenId>{};
 }
 
-void Request::StartTurn(std::span<const TokenId> input, const SamplingSettings& settings, int32_t vocab_size) {
+std::span<const search::TokenCount> Request::output_counts() const noexcept {
+  return output_counts_ ? output_counts_->values() : std::span<const search::TokenCount>{};
+}
+
+void Request::StartTurn(std::span<const TokenId> input, SamplingSettings settings, int32_t vocab_size) {
   const uint64_t length = tokens_.size() + input.size();
   // A limit near 2^64 must not wrap.
   uint64_t output = std::min(max_session_tokens_ - length, kEagerTokens);
@@ -102,13 +103,16 @@ void Request::StartTurn(std::span<const TokenId> input, const SamplingSettings& 
     for (const TokenId token : tokens_) distinct->Append(token);
     for (const TokenId token : input) distinct->Append(token);
   }
+  std::optional<search::TokenCounts> counts;
+  if (settings.counts_output()) counts.emplace(vocab_size).Reserve(output);
 
   // Nothing below can fail.
   turns_.push_back({++turn_id_, static_cast<uint32_t>(tokens_.size()), seed_});
   tokens_.insert(tokens_.end(), input.begin(), input.end());
   distinct_ = std::move(distinct);
-  settings_ = settings;
-  if (settings.seed) seed_ = *settings.seed;
+  output_counts_ = std::move(counts);
+  settings_ = std::move(settings);
+  if (settings_.seed) seed_ = *settings_.seed;
   usage_ = {};
   usage_.prompt_tokens = input.size();
   state_ = RequestState::kQueued;
@@ -122,17 +126,23 @@ void Request::StartTurn(std::span<const TokenId> input, const SamplingSettings& 
 void Request::ReserveToken() {
   if (tokens_.size() == tokens_.capacity()) tokens_.reserve(std::min(max_session_tokens_, 2 * tokens_.size()));
   if (distinct_) distinct_->Reserve(1);
+  if (output_counts_) output_counts_->Reserve(1);
 }
 
 RowResult Request::Judge(TokenId token, std::span<const TokenId> eos_token_ids) const noexcept {
   RowResult result;
   result.token = token;
-  if (std::find(eos_token_ids.begin(), eos_token_ids.end(), token) != eos_token_ids.end()) {
+  const auto is_in = [token](std::span<const TokenId> ids) {
+    return std::find(ids.begin(), ids.end(), token) != ids.end();
+  };
+  if (!settings_.ignore_eos && is_in(eos_token_ids)) {
     result.finish = FinishReason::kEos;
     return result;
   }
   result.appends = true;
-  if (settings_.max_generated_tokens != 0 && usage_.generated_tokens + 1 >= settings_.max_generated_tokens) {
+  if (is_in(settings_.stop_tokens)) {
+    result.finish = FinishReason::kEos;
+  } else if (settings_.max_generated_tokens != 0 && usage_.generated_tokens + 1 >= settings_.max_generated_tokens) {
     result.finish = FinishReason::kMaxGeneratedTokens;
   } else if (tokens_.size() + 1 >= max_session_tokens_) {
     result.finish = FinishReason::kMaxSessionTokens;
@@ -149,6 +159,7 @@ void Request::CommitRow(const RowPlan& row, const RowResult& result, uint64_t st
   if (result.appends) {
     tokens_.push_back(result.token);
     if (distinct_) distinct_->Append(result.token);
+    if (output_counts_) output_counts_->Append(result.token);
     ++usage_.generated_tokens;
   }
   view_.sequence_tokens = static_cast<uint32_t>(tokens_.size());
@@ -171,6 +182,7 @@ void Request::TruncateToTurn(const TurnRecord& turn) noexcept {
   while (!turns_.empty() && turns_.back().id >= target.id) turns_.pop_back();
   seed_ = target.seed;
   distinct_.reset();  // the next turn builds its own
+  output_counts_.reset();
   view_.sequence_tokens = target.start_tokens;
   view_.cached_tokens = std::min(view_.cached_tokens, target.start_tokens);
   failed_ = false;
@@ -190,7 +202,9 @@ void Request::Detach() noexcept {
   // Assigned, not cleared: a closed request whose handle lives on should not keep a long sequence in memory.
   tokens_ = {};
   turns_ = {};
+  settings_ = {};
   distinct_.reset();
+  output_counts_.reset();
   view_ = {};
 }
 

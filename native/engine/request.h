@@ -30,6 +30,7 @@
 #include "engine/run_queues.h"
 #include "engine/turn_options.h"
 #include "search/distinct_tokens.h"
+#include "search/token_counts.h"
 #include "step/ids.h"
 #include "step/plan.h"
 #include "step/sampling.h"
@@ -53,6 +54,10 @@ struct RowResult {
 
 class Request : public std::enable_shared_from_this<Request> {
  public:
+  // Output tokens that room is made for when a turn starts, so that decoding does not stop to grow vectors; longer turns
+  // grow geometrically.
+  static constexpr uint64_t kEagerTokens = 4096;
+
   Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestSlot slot, RequestId id,
           uint64_t max_session_tokens, int32_t priority, uint64_t seed);
 
@@ -94,14 +99,16 @@ class Request : public std::enable_shared_from_this<Request> {
   const SamplingSettings& settings() const noexcept { return settings_; }
   uint64_t seed() const noexcept { return seed_; }
   TurnUsage usage() const noexcept { return usage_; }
+  // Empty when no option of the turn reads them.
   std::span<const TokenId> penalized_tokens() const noexcept;
+  std::span<const search::TokenCount> output_counts() const noexcept;
 
   CandidateView& view() noexcept { return view_; }
   const CandidateView& view() const noexcept { return view_; }
   QueuePlace place = QueuePlace::kNone;
 
   // Appends the input and makes the turn live. Strong guarantee: on an exception nothing changed.
-  void StartTurn(std::span<const TokenId> input, const SamplingSettings& settings, int32_t vocab_size);
+  void StartTurn(std::span<const TokenId> input, SamplingSettings settings, int32_t vocab_size);
   // Makes room for one more token. May throw std::bad_alloc; changes nothing visible.
   void ReserveToken();
   // What the sampled token means for the turn, without changing anything.
@@ -138,7 +145,8 @@ class Request : public std::enable_shared_from_this<Request> {
   TurnId turn_id_ = 0;  // of the current or last turn
   SamplingSettings settings_;
   TurnUsage usage_;
-  std::optional<search::DistinctTokens> distinct_;  // kept only while a repetition penalty acts
+  std::optional<search::DistinctTokens> distinct_;    // kept only while a repetition penalty acts
+  std::optional<search::TokenCounts> output_counts_;  // of the turn; kept only while they are penalised
   CandidateView view_;
 };
 

@@ -142,8 +142,10 @@ void Engine::ReservePublication() {
   results_.reserve(plan_.rows.size());
   for (const RowPlan& row : plan_.rows) {
     if (!row.samples()) continue;
-    requests_[row.slot]->ReserveToken();
-    cache_.ReserveIdentities(row.slot, requests_[row.slot]->tokens().size() + 1);
+    Request& request = *requests_[row.slot];
+    request.ReserveToken();
+    if (request.settings().searches_sequence()) sampler_.ReserveHistory(request.tokens().size());
+    cache_.ReserveIdentities(row.slot, request.tokens().size() + 1);
   }
 }
 
@@ -169,27 +171,37 @@ ExecutionResult Engine::Execute(const ExecutionBatch& batch) {
 
 void Engine::SampleRows(std::span<const float> logits) {
   const size_t width = static_cast<size_t>(traits_.vocab_size);
+  sample_inputs_.clear();
   for (const RowPlan& row : plan_.rows) {
-    if (!row.samples()) {
-      results_.emplace_back();
-      continue;
-    }
+    if (!row.samples()) continue;
     Inject(FaultPoint::kSample);
-    results_.push_back(SampleRow(*requests_[row.slot], logits.first(width)));
+    sample_inputs_.push_back(InputsOf(*requests_[row.slot], logits.first(width)));
     logits = logits.subspan(width);
+  }
+  sample_outcomes_.resize(sample_inputs_.size());
+  sampler_.Sample(sample_inputs_, sample_outcomes_);
+  auto outcome = sample_outcomes_.begin();
+  for (const RowPlan& row : plan_.rows) {
+    results_.push_back(row.samples() ? ResultOf(*requests_[row.slot], *outcome++) : RowResult{});
   }
 }
 
-RowResult Engine::SampleRow(const Request& request, std::span<const float> logits) {
+search::SampleInputs Engine::InputsOf(const Request& request, std::span<const float> logits) const {
   const SamplingSettings& settings = request.settings();
   search::SampleInputs inputs;
   inputs.logits = logits;
   inputs.settings = &settings;
-  inputs.penalized_tokens = request.penalized_tokens();
-  if (request.usage().generated_tokens < settings.min_generated_tokens) inputs.masked_tokens = traits_.eos_token_ids;
+  inputs.sequence = request.tokens();
+  inputs.distinct_tokens = request.penalized_tokens();
+  inputs.output_counts = request.output_counts();
+  if (!settings.ignore_eos) inputs.eos_token_ids = traits_.eos_token_ids;
+  inputs.may_end = request.usage().generated_tokens >= settings.min_generated_tokens;
   inputs.seed = request.seed();
   inputs.position = request.tokens().size();
-  const search::SampleOutcome outcome = sampler_.Sample(inputs);
+  return inputs;
+}
+
+RowResult Engine::ResultOf(const Request& request, const search::SampleOutcome& outcome) const {
   if (outcome.status == search::SampleStatus::kOk) return request.Judge(outcome.token, traits_.eos_token_ids);
   RowResult failed;
   failed.finish = FinishReason::kFailed;

@@ -1,10 +1,37 @@
 #include "engine/turn_options.h"
 
+#include <type_traits>
+#include <utility>
+#include <variant>
+
 #include "base/error.h"
 #include "engine/request.h"
 #include "search/sampling_rules.h"
+#include "search/token_rules.h"
 
 namespace oga {
+
+namespace {
+
+template <typename T>
+const SamplingOption& OptionOf(std::optional<T> SamplingOptions::*field) {
+  for (const SamplingOption& option : kSamplingOptions) {
+    const auto* fields = std::get_if<OptionFields<T>>(&option.fields);
+    if (fields != nullptr && fields->asked == field) return option;
+  }
+  Throw(StatusCode::kInternal, "a field of SamplingOptions is not in the sampling table");
+}
+
+constexpr SamplingOption kSeed{
+    .name = "seed",
+    .range = option_range::kTokenCount,
+    .stage = OptionStage::kMode,
+    .source = OptionSource::kTurnOnly,
+    .note = "larger ones have a setter of their own",
+    .fields = OptionFields<uint64_t>{},
+};
+
+}  // namespace
 
 void TurnOptions::CheckUsable() const {
   const std::shared_ptr<Request> request = request_.lock();
@@ -21,43 +48,46 @@ void TurnOptions::Reset() {
   values_ = {};
 }
 
-void TurnOptions::SetMaxGeneratedTokens(uint64_t value) {
+template <typename T>
+void TurnOptions::Set(std::optional<T> SamplingOptions::*field, T value) {
   CheckUsable();
-  values_.max_generated_tokens = value;
+  // Every bool and every 64-bit count is legal.
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, int32_t>) {
+    search::CheckNumber(OptionOf(field), value);
+  }
+  values_.*field = value;
 }
 
-void TurnOptions::SetMinGeneratedTokens(uint64_t value) {
+template void TurnOptions::Set(std::optional<bool> SamplingOptions::*, bool);
+template void TurnOptions::Set(std::optional<float> SamplingOptions::*, float);
+template void TurnOptions::Set(std::optional<int32_t> SamplingOptions::*, int32_t);
+template void TurnOptions::Set(std::optional<uint64_t> SamplingOptions::*, uint64_t);
+
+void TurnOptions::SetNumber(std::string_view name, double value) {
   CheckUsable();
-  values_.min_generated_tokens = value;
+  if (name == kSeed.name) {
+    search::CheckNumber(kSeed, value);
+    values_.seed = static_cast<uint64_t>(value);
+    return;
+  }
+  const SamplingOption& option = search::FindOption(name);
+  search::CheckNumber(option, value);
+  std::visit(
+      [&](auto fields) {
+        using Value = typename decltype(fields)::Value;
+        values_.*fields.asked = static_cast<Value>(value);
+      },
+      option.fields);
 }
 
-void TurnOptions::SetDoSample(bool value) {
+void TurnOptions::SetBool(std::string_view name, bool value) {
   CheckUsable();
-  values_.do_sample = value;
-}
-
-void TurnOptions::SetTemperature(float value) {
-  CheckUsable();
-  search::CheckTemperature(value);
-  values_.temperature = value;
-}
-
-void TurnOptions::SetTopK(int32_t value) {
-  CheckUsable();
-  search::CheckTopK(value);
-  values_.top_k = value;
-}
-
-void TurnOptions::SetTopP(float value) {
-  CheckUsable();
-  search::CheckTopP(value);
-  values_.top_p = value;
-}
-
-void TurnOptions::SetRepetitionPenalty(float value) {
-  CheckUsable();
-  search::CheckRepetitionPenalty(value);
-  values_.repetition_penalty = value;
+  const SamplingOption& option = search::FindOption(name);
+  const auto* fields = std::get_if<OptionFields<bool>>(&option.fields);
+  if (fields == nullptr) {
+    Throw(StatusCode::kInvalidArgument, std::string(name), " is a number, not true or false; set it as a number");
+  }
+  values_.*fields->asked = value;
 }
 
 void TurnOptions::SetSeed(uint64_t value) {
@@ -68,6 +98,36 @@ void TurnOptions::SetSeed(uint64_t value) {
 void TurnOptions::ClearSeed() {
   CheckUsable();
   values_.seed.reset();
+}
+
+void TurnOptions::SetLogitBias(std::vector<TokenBias> biases) {
+  CheckUsable();
+  search::CheckBiases(biases);
+  values_.logit_bias = std::move(biases);
+}
+
+void TurnOptions::SetStopTokens(std::vector<TokenId> tokens) {
+  CheckUsable();
+  search::CheckTokens(tokens, "stop_tokens");
+  values_.stop_tokens = std::move(tokens);
+}
+
+void TurnOptions::SetBannedSequences(std::vector<std::vector<TokenId>> sequences) {
+  CheckUsable();
+  search::CheckBannedSequences(sequences);
+  values_.banned_sequences = std::move(sequences);
+}
+
+void TurnOptions::SetAllowedTokens(std::vector<TokenId> tokens) {
+  CheckUsable();
+  search::CheckTokens(tokens, "allowed_tokens");
+  values_.allowed_tokens = std::move(tokens);
+}
+
+void TurnOptions::SetDryBreakers(std::vector<TokenId> tokens) {
+  CheckUsable();
+  search::CheckTokens(tokens, "dry_breakers");
+  values_.dry_breakers = std::move(tokens);
 }
 
 }  // namespace oga

@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "step/sampling.h"
 
@@ -17,15 +20,25 @@ class TurnOptions {
   explicit TurnOptions(std::weak_ptr<Request> request) : request_(std::move(request)) {}
 
   void Reset();
-  void SetMaxGeneratedTokens(uint64_t value);
-  void SetMinGeneratedTokens(uint64_t value);
-  void SetDoSample(bool value);
-  void SetTemperature(float value);
-  void SetTopK(int32_t value);
-  void SetTopP(float value);
-  void SetRepetitionPenalty(float value);
+
+  // One setter per row of the sampling table: SetTemperature(float), SetTopK(int32_t), ...
+#define X(Name, name, type, ...) \
+  void Set##Name(type value) { Set(&SamplingOptions::name, value); }
+  OGA_SAMPLING_OPTIONS(X)
+#undef X
+  // The same by name; "seed" too. A number must be one that the option's type holds.
+  void SetNumber(std::string_view name, double value);
+  void SetBool(std::string_view name, bool value);
+
   void SetSeed(uint64_t value);
   void ClearSeed();
+
+  // An empty list unsets.
+  void SetLogitBias(std::vector<TokenBias> biases);
+  void SetStopTokens(std::vector<TokenId> tokens);
+  void SetBannedSequences(std::vector<std::vector<TokenId>> sequences);
+  void SetAllowedTokens(std::vector<TokenId> tokens);
+  void SetDryBreakers(std::vector<TokenId> tokens);
 
   const SamplingOptions& values() const { return values_; }
   bool BelongsTo(const Request& request) const noexcept;
@@ -33,6 +46,9 @@ class TurnOptions {
  private:
   // Throws InvalidState unless the request is open and the caller is on the owner thread.
   void CheckUsable() const;
+
+  template <typename T>
+  void Set(std::optional<T> SamplingOptions::*field, T value);
 
   std::weak_ptr<Request> request_;
   SamplingOptions values_;

@@ -2,7 +2,9 @@
 //
 // A call may reclaim its own request: an event that the host still holds names it after its handle was released. So each
 // call checks that the request is open after that.
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "engine/engine.h"
 #include "search/sampling_rules.h"
@@ -70,8 +72,9 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
     Throw(StatusCode::kInvalidArgument, "the turn options belong to another request; create them from this one");
   }
   CheckInput(request, input);
-  const SamplingSettings settings =
-      search::Resolve(options != nullptr ? options->values() : SamplingOptions{}, traits_.search, traits_.vocab_size);
+  SamplingSettings settings =
+      search::Resolve(options != nullptr ? options->values() : SamplingOptions{}, traits_.search,
+                      {traits_.vocab_size, sampleable_tokens_, traits_.eos_token_ids});
   const uint64_t room = request.max_session_tokens() - request.tokens().size() - input.size();
   if (settings.min_generated_tokens > room) {
     Throw(StatusCode::kInvalidArgument, "min_generated_tokens is ", settings.min_generated_tokens,
@@ -79,7 +82,10 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
   }
 
   cache_.ReserveIdentities(request.slot(), request.tokens().size() + input.size());
-  request.StartTurn(input, settings, traits_.vocab_size);
+  if (settings.searches_sequence()) {
+    sampler_.ReserveHistory(request.tokens().size() + input.size() + std::min(room, Request::kEagerTokens));
+  }
+  request.StartTurn(input, std::move(settings), traits_.vocab_size);
   request.view().arrival = next_arrival_++;
   request.view().last_progress_step = statistics_.steps;
   cache_.UpdateIdentities(request.slot(), request.tokens());

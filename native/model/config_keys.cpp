@@ -6,13 +6,16 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/edit_distance.h"
 #include "base/error.h"
+#include "step/sampling.h"
 
 namespace oga {
 
 namespace {
 
-// Full paths; "[]" stands for any element of a list. An object none of whose keys are listed is not looked into.
+// Full paths; "[]" stands for any element of a list. An object none of whose keys are listed is not looked into. The
+// options of `search` that turns have too are those of the sampling table.
 constexpr std::string_view kKnownKeys[] = {
     "model",
     "model.type",
@@ -99,13 +102,8 @@ constexpr std::string_view kKnownKeys[] = {
     "model.decoder.state_groups[].kind",
     "model.decoder.state_groups[].layer_ids",
     "search",
-    "search.do_sample",
     "search.max_length",
     "search.min_length",
-    "search.temperature",
-    "search.top_k",
-    "search.top_p",
-    "search.repetition_penalty",
     "search.num_beams",
     "search.batch_size",
     "search.num_return_sequences",
@@ -113,7 +111,6 @@ constexpr std::string_view kKnownKeys[] = {
     "search.early_stopping",
     "search.length_penalty",
     "search.diversity_penalty",
-    "search.no_repeat_ngram_size",
     "search.past_present_share_buffer",
     "search.random_seed",
     "engine",
@@ -142,8 +139,15 @@ std::string_view LeafOf(std::string_view path) {
   return dot == std::string_view::npos ? path : path.substr(dot + 1);
 }
 
+bool IsSamplingOption(std::string_view name) {
+  return std::any_of(std::begin(kSamplingOptions), std::end(kSamplingOptions), [&](const SamplingOption& option) {
+    return option.source == OptionSource::kModelAndTurn && option.name == name;
+  });
+}
+
 // `pattern` is the path with list positions written as "[]".
 bool IsKnown(std::string_view parent_pattern, std::string_view name) {
+  if (parent_pattern == "search" && IsSamplingOption(name)) return true;
   return std::any_of(std::begin(kKnownKeys), std::end(kKnownKeys),
                      [&](std::string_view key) { return ParentOf(key) == parent_pattern && LeafOf(key) == name; });
 }
@@ -201,24 +205,6 @@ std::string_view NearestEngineKey(std::string_view parent_path, std::string_view
   }
   OGA_CHECK(!nearest.empty());
   return nearest;
-}
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  // Three rows of the table of distances between prefixes; the oldest serves the swaps.
-  std::vector<size_t> before_last(b.size() + 1), last(b.size() + 1), current(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    current[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      current[j] = std::min({last[j] + 1, current[j - 1] + 1, replaced});
-      const bool is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (is_swap) current[j] = std::min(current[j], before_last[j - 2] + 1);
-    }
-    std::swap(before_last, last);
-    std::swap(last, current);
-  }
-  return last[b.size()];
 }
 
 }  // namespace oga

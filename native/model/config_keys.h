@@ -17,7 +17,4 @@ void CheckKeys(const JsonValue& root, ConfigNotes& notes);
 // The path of the `engine` key that is spelled most like `name`, preferring the object at `parent_path`.
 std::string_view NearestEngineKey(std::string_view parent_path, std::string_view name);
 
-// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
-size_t EditDistance(std::string_view a, std::string_view b);
-
 }  // namespace oga

@@ -32,6 +32,7 @@ struct EngineLimits {
 // What the engine has to know about a model besides how to run it.
 struct ModelTraits {
   int32_t vocab_size = 0;
+  int32_t sampleable_tokens = 0;  // ids the tokenizer knows; those above are never chosen. 0: the whole vocabulary
   std::vector<TokenId> eos_token_ids;
   SearchDefaults search;
 };

@@ -18,6 +18,34 @@ uint64_t ReadMaxLength(const JsonObject& search, uint64_t context_length_tokens)
   return static_cast<uint64_t>(*max_length);
 }
 
+std::optional<bool> Read(const JsonObject& search, const SamplingOption& option, OptionFields<bool>) {
+  return search.Boolean(option.name.data());
+}
+
+std::optional<float> Read(const JsonObject& search, const SamplingOption& option, OptionFields<float>) {
+  const OptionRange& range = option.range;
+  return search.Real(option.name.data(), {range.min, range.max, range.min_excluded});
+}
+
+template <typename Count>
+std::optional<Count> Read(const JsonObject& search, const SamplingOption& option, OptionFields<Count>) {
+  const IntegerRange range{static_cast<int64_t>(option.range.min), static_cast<int64_t>(option.range.max)};
+  const std::optional<int64_t> value = search.Integer(option.name.data(), range);
+  return value ? std::optional(static_cast<Count>(*value)) : std::nullopt;
+}
+
+void ReadSamplingOptions(const JsonObject& search, SearchDefaults& defaults) {
+  for (const SamplingOption& option : kSamplingOptions) {
+    if (option.source != OptionSource::kModelAndTurn) continue;
+    std::visit(
+        [&](auto fields) {
+          auto& value = defaults.*fields.model;
+          value = Read(search, option, fields).value_or(value);
+        },
+        option.fields);
+  }
+}
+
 // Keys of searches that the engine does not do. Some have a value that asks for nothing.
 void CheckOtherKeys(const JsonObject& search, ConfigNotes& notes) {
   search.Integer("batch_size", {1, INT32_MAX});
@@ -26,9 +54,6 @@ void CheckOtherKeys(const JsonObject& search, ConfigNotes& notes) {
   search.Boolean("past_present_share_buffer");
   search.Real("length_penalty", kAnyReal);
   search.Real("diversity_penalty", kAnyReal);
-  if (search.Integer("no_repeat_ngram_size", {0, INT32_MAX}).value_or(0) > 0) {
-    notes.AddOff(*search.Find("no_repeat_ngram_size"), search.PathOf("no_repeat_ngram_size"), "n-grams may repeat");
-  }
   if (search.Integer("random_seed", {-1, INT64_MAX}).value_or(-1) >= 0) {
     notes.AddOff(*search.Find("random_seed"), search.PathOf("random_seed"), "seeds are set per turn");
   }
@@ -41,12 +66,7 @@ SearchSection ReadSearch(const JsonObject& root, uint64_t context_length_tokens,
   const std::optional<JsonObject> search = root.Object("search");
   if (!search) return section;
   SearchDefaults& defaults = section.defaults;
-  defaults.do_sample = search->Boolean("do_sample").value_or(defaults.do_sample);
-  defaults.temperature = search->Real("temperature", {0}).value_or(defaults.temperature);
-  defaults.top_k = static_cast<int32_t>(search->Integer("top_k", {0, INT32_MAX}).value_or(defaults.top_k));
-  defaults.top_p = search->Real("top_p", {0, 1}).value_or(defaults.top_p);
-  defaults.repetition_penalty =
-      search->Real("repetition_penalty", {.min = 0, .min_excluded = true}).value_or(defaults.repetition_penalty);
+  ReadSamplingOptions(*search, defaults);
   defaults.max_length_tokens = ReadMaxLength(*search, context_length_tokens);
   defaults.min_length_tokens = static_cast<uint64_t>(search->Integer("min_length", {0, INT64_MAX}).value_or(0));
   defaults.num_beams = static_cast<uint64_t>(search->Integer("num_beams", {1, INT32_MAX}).value_or(1));

@@ -9,7 +9,10 @@
 namespace oga::search {
 
 // What a draw decides. Draws of two purposes at one position are independent.
-enum class RandomPurpose : uint32_t { kTokenDraw = 0 };
+enum class RandomPurpose : uint32_t {
+  kTokenDraw = 0,
+  kXtc = 1,  // whether XTC acts
+};
 
 // Uniform in [0, 1), 53 bits.
 double Random(uint64_t seed, uint64_t position, RandomPurpose purpose) noexcept;

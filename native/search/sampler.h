@@ -1,67 +1,43 @@
-// Chooses the next token of one row: repetition penalty, mask, then argmax or temperature -> top-k -> top-p -> draw.
+// Chooses the next token of every row of a step: logits processors, then argmax or the warpers and a draw:
+//
+//   logits -> LogitsProcessors -> greedy: highest score, lowest id
+//                              -> sampled: temperature, top-k, typical, top-p, min-p, top-n-sigma, XTC, draw (Candidates)
 //
 // A pure function of its inputs: nothing is remembered between calls, so there is nothing to check-point or roll back,
-// and the batch a row sits in cannot matter. The draw uses Random(seed, position); see random.h.
-// Tokens are ranked by score, equal scores by lowest id, everywhere. The time is proportional to the vocabulary:
-// nothing is sorted, sets of most likely tokens are found by selection.
-// Owned by one Engine; scratch is allocated in the constructor and reused (no allocation in Sample).
+// and the batch a row sits in cannot matter. Draws use Random(seed, position, purpose); see random.h.
+// Owned by one Engine; scratch is taken in the constructor and in ReserveHistory (no allocation in Sample).
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "step/ids.h"
-#include "step/sampling.h"
+#include "search/candidates.h"
+#include "search/logits_processors.h"
+#include "search/sample_inputs.h"
 
 namespace oga::search {
 
-struct SampleInputs {
-  std::span<const float> logits;  // [vocab]
-  const SamplingSettings* settings = nullptr;
-  std::span<const TokenId> penalized_tokens;  // distinct tokens of the sequence; used when the penalty is not 1
-  std::span<const TokenId> masked_tokens;     // never chosen (EOS ids below the minimum length)
-  uint64_t seed = 0;
-  uint64_t position = 0;  // absolute index the new token gets in the sequence
-};
-
-enum class SampleStatus {
-  kOk,
-  kBadLogits,   // NaN, +infinity, or nothing but -infinity in the row as the model gave it
-  kNoCandidate  // every token is masked, or -infinity
-};
-
-struct SampleOutcome {
-  SampleStatus status = SampleStatus::kOk;
-  TokenId token = 0;
-};
-
 class Sampler {
  public:
-  explicit Sampler(int32_t vocab_size);
+  // Rows are `vocab_size` logits wide; ids from `sampleable_tokens` up are never chosen and their logits not looked at.
+  Sampler(int32_t vocab_size, int32_t sampleable_tokens);
+  explicit Sampler(int32_t vocab_size) : Sampler(vocab_size, vocab_size) {}
 
+  // Makes room for sequences of up to `tokens` tokens, for rows whose settings search theirs. May throw std::bad_alloc;
+  // changes nothing then.
+  void ReserveHistory(size_t tokens) { processors_.ReserveHistory(tokens); }
+
+  // One outcome per row; rows may have any settings. What is wrong with one row does not touch the others.
+  void Sample(std::span<const SampleInputs> rows, std::span<SampleOutcome> outcomes);
   SampleOutcome Sample(const SampleInputs& inputs);
 
  private:
-  // A token that may still be drawn. Lists of candidates are in id order, so sums over them have one order too.
-  struct Candidate {
-    TokenId token;
-    float score;
-    double weight;  // its probability relative to the most likely token's
-  };
+  TokenId DrawToken(const SampleInputs& inputs, std::span<const float> scores, float highest);
 
-  std::span<const float> AdjustScores(const SampleInputs& inputs);
-  void GatherCandidates(std::span<const float> scores, int32_t top_k);
-  uint64_t SelectTopK(std::span<const float> scores, size_t top_k);
-  void Weigh(float highest, float temperature);
-  void KeepNucleus(double top_p);
-  uint64_t SelectMass(double mass);
-  double TotalWeight() const;
-  TokenId Draw(double uniform) const;
-
-  std::vector<float> scores_;  // the row after penalty and mask
-  std::vector<Candidate> candidates_;
-  std::vector<uint64_t> ranks_;  // scratch of the selections
+  size_t vocab_size_;
+  size_t sampleable_tokens_;
+  LogitsProcessors processors_;
+  Candidates candidates_;
 };
 
 }  // namespace oga::search

@@ -2,14 +2,43 @@
 
 #include <cmath>
 #include <string>
+#include <type_traits>
 
+#include "base/edit_distance.h"
 #include "base/error.h"
+#include "base/printable_text.h"
+#include "search/token_rules.h"
 
 namespace oga::search {
 
 namespace {
 
 constexpr StatusCode kRefused = StatusCode::kInvalidArgument;
+
+bool IsInteger(const SamplingOption& option) {
+  return std::visit([](auto fields) { return std::is_integral_v<typename decltype(fields)::Value>; }, option.fields);
+}
+
+// "finite and at least 0", "between 0 and 1".
+std::string Wanted(const SamplingOption& option) {
+  const OptionRange& range = option.range;
+  if (IsInteger(option)) {
+    const bool open = range.max == option_range::kCount.max;
+    return open ? Message("an integer of at least ", static_cast<int64_t>(range.min))
+                : Message("an integer from ", static_cast<int64_t>(range.min), " to ", static_cast<int64_t>(range.max));
+  }
+  if (range.max < option_range::kLargestReal) return Message("between ", range.min, " and ", range.max);
+  if (range.min <= -option_range::kLargestReal) return "finite";
+  return Message("finite and ", range.min_excluded ? "above " : "at least ", range.min);
+}
+
+// As a float shows it, where a float holds it.
+std::string NumberText(const SamplingOption& option, double value) {
+  if (IsInteger(option) && std::floor(value) == value && std::abs(value) <= option_range::kTokenCount.max) {
+    return Message(static_cast<int64_t>(value));
+  }
+  return std::abs(value) <= option_range::kLargestReal ? Message(static_cast<float>(value)) : Message(value);
+}
 
 // The field of the model's own defaults that makes it greedy and that the turn leaves as it is; empty when none does.
 std::string PinningField(const SamplingOptions& options, const SearchDefaults& defaults) {
@@ -22,11 +51,17 @@ bool AsksForGreedy(const SamplingOptions& options) { return options.temperature 
 
 // A set option that only sampling reads, as "top_p = 0.5"; empty when there is none.
 std::string OptionOnlySamplingReads(const SamplingOptions& options) {
-  if (options.temperature && *options.temperature != 0.0f && *options.temperature != 1.0f) {
-    return Message("temperature = ", *options.temperature);
+  for (const SamplingOption& option : kSamplingOptions) {
+    if (option.stage != OptionStage::kWarper) continue;
+    const std::string text = std::visit(
+        [&](auto fields) {
+          const auto& asked = options.*fields.asked;
+          const bool acts = asked && *asked != fields.off && *asked != fields.also_off;
+          return acts ? Message(std::string(option.name), " = ", *asked) : std::string();
+        },
+        option.fields);
+    if (!text.empty()) return text;
   }
-  if (options.top_k && *options.top_k > 1) return Message("top_k = ", *options.top_k);
-  if (options.top_p && *options.top_p > 0.0f && *options.top_p < 1.0f) return Message("top_p = ", *options.top_p);
   return {};
 }
 
@@ -50,47 +85,63 @@ bool ResolveGreedy(const SamplingOptions& options, const SearchDefaults& default
         "; set that option on the turn too, or unset this one");
 }
 
+void ResolveScalars(const SamplingOptions& options, const SearchDefaults& defaults, SamplingSettings& settings) {
+  const bool greedy = ResolveGreedy(options, defaults);
+  for (const SamplingOption& option : kSamplingOptions) {
+    if (greedy && option.stage == OptionStage::kWarper) continue;
+    std::visit(
+        [&](auto fields) {
+          const auto value = (options.*fields.asked).value_or(defaults.*fields.model);
+          settings.*fields.resolved = value == fields.also_off ? fields.off : value;
+        },
+        option.fields);
+  }
+  settings.do_sample = !greedy;
+}
+
 }  // namespace
 
-void CheckTemperature(float value) {
-  if (std::isfinite(value) && value >= 0.0f) return;
-  Throw(kRefused, "temperature is ", value, "; it must be finite and at least 0 (0 takes the most likely token)");
-}
-
-void CheckTopK(int32_t value) {
-  if (value >= 0) return;
-  Throw(kRefused, "top_k is ", value, "; it must be at least 0 (0 is off)");
-}
-
-void CheckTopP(float value) {
-  if (value >= 0.0f && value <= 1.0f) return;
-  Throw(kRefused, "top_p is ", value, "; it must be between 0 and 1 (both are off)");
-}
-
-void CheckRepetitionPenalty(float value) {
-  if (std::isfinite(value) && value > 0.0f) return;
-  Throw(kRefused, "repetition_penalty is ", value, "; it must be finite and above 0 (1 is off)");
-}
-
-SamplingSettings Resolve(const SamplingOptions& options, const SearchDefaults& defaults, int32_t vocab_size) {
-  if (options.max_generated_tokens != 0 && options.min_generated_tokens > options.max_generated_tokens) {
-    Throw(kRefused, "min_generated_tokens is ", options.min_generated_tokens, " but max_generated_tokens is ",
-          options.max_generated_tokens, "; the minimum must not exceed the maximum");
+const SamplingOption& FindOption(std::string_view name) {
+  const SamplingOption* nearest = nullptr;
+  size_t nearest_distance = 0;
+  for (const SamplingOption& option : kSamplingOptions) {
+    if (option.name == name) return option;
+    const size_t distance = EditDistance(option.name, name);
+    if (nearest != nullptr && distance >= nearest_distance) continue;
+    nearest = &option;
+    nearest_distance = distance;
   }
+  Throw(kRefused, Quoted(name), " is no turn option; the nearest one is '", std::string(nearest->name), "'");
+}
 
+void CheckNumber(const SamplingOption& option, double value) {
+  const std::string name(option.name);
+  if (std::holds_alternative<OptionFields<bool>>(option.fields)) {
+    Throw(kRefused, name, " is true or false, not a number; set it as a bool");
+  }
+  const OptionRange& range = option.range;
+  bool legal = value >= range.min && value <= range.max;  // false for NaN
+  if (IsInteger(option)) {
+    legal = legal && std::floor(value) == value;
+  } else {
+    // The bound holds for what is stored.
+    legal = legal && !(range.min_excluded && static_cast<float>(value) <= range.min);
+  }
+  if (legal) return;
+  const std::string note = *option.note == '\0' ? "" : Message(" (", option.note, ")");
+  Throw(kRefused, name, " is ", NumberText(option, value), "; it must be ", Wanted(option), note);
+}
+
+SamplingSettings Resolve(const SamplingOptions& options, const SearchDefaults& defaults, const Vocabulary& vocabulary) {
   SamplingSettings settings;
-  settings.greedy = ResolveGreedy(options, defaults);
-  settings.repetition_penalty = options.repetition_penalty.value_or(defaults.repetition_penalty);
+  ResolveScalars(options, defaults, settings);
+  if (settings.max_generated_tokens != 0 && settings.min_generated_tokens > settings.max_generated_tokens) {
+    Throw(kRefused, "min_generated_tokens is ", settings.min_generated_tokens, " but max_generated_tokens is ",
+          settings.max_generated_tokens, "; the minimum must not exceed the maximum");
+  }
+  if (settings.top_k >= vocabulary.sampleable) settings.top_k = 0;
   settings.seed = options.seed;
-  settings.max_generated_tokens = options.max_generated_tokens;
-  settings.min_generated_tokens = options.min_generated_tokens;
-  if (settings.greedy) return settings;
-
-  settings.temperature = options.temperature.value_or(defaults.temperature);
-  const int32_t top_k = options.top_k.value_or(defaults.top_k);
-  settings.top_k = top_k < vocab_size ? top_k : 0;
-  const float top_p = options.top_p.value_or(defaults.top_p);
-  settings.top_p = top_p > 0.0f ? top_p : 1.0f;
+  ResolveTokens(options, vocabulary, settings);
   return settings;
 }
 

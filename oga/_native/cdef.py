@@ -135,6 +135,14 @@ OgaResult* OgaTurnOptionsSetTemperature(OgaTurnOptions* options, float temperatu
 OgaResult* OgaTurnOptionsSetTopK(OgaTurnOptions* options, int32_t top_k);
 OgaResult* OgaTurnOptionsSetTopP(OgaTurnOptions* options, float top_p);
 OgaResult* OgaTurnOptionsSetRepetitionPenalty(OgaTurnOptions* options, float repetition_penalty);
+OgaResult* OgaTurnOptionsSetNoRepeatNgramSize(OgaTurnOptions* options, int32_t no_repeat_ngram_size);
+OgaResult* OgaTurnOptionsSetNumber(OgaTurnOptions* options, const char* name, double value);
+OgaResult* OgaTurnOptionsSetBool(OgaTurnOptions* options, const char* name, _Bool value);
+OgaResult* OgaTurnOptionsSetLogitBias(OgaTurnOptions* options, const int32_t* tokens, const float* biases, size_t count);
+OgaResult* OgaTurnOptionsSetStopTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count);
+OgaResult* OgaTurnOptionsSetBannedSequences(OgaTurnOptions* options, const OgaSequences* sequences);
+OgaResult* OgaTurnOptionsSetAllowedTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count);
+OgaResult* OgaTurnOptionsSetDryBreakers(OgaTurnOptions* options, const int32_t* tokens, size_t count);
 OgaResult* OgaTurnOptionsSetSeed(OgaTurnOptions* options, uint64_t seed);
 OgaResult* OgaTurnOptionsClearSeed(OgaTurnOptions* options);
 OgaResult* OgaTurnUsageGetPromptTokens(const OgaTurnUsage* usage, uint64_t* out);

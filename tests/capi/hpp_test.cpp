@@ -120,6 +120,26 @@ TEST_F(Hpp, ErrorsCarryCodeAndSentence) {
   EXPECT_EQ(CodeOf([&] { engine_->GetStatistics().Count("nothing"); }, "'nothing'"), OgaStatusCode_InvalidArgument);
 }
 
+TEST_F(Hpp, TurnOptionsTakeNamesAndLists) {
+  oga::Request request = engine_->CreateRequest();
+  oga::TurnOptions options = request.CreateTurnOptions();
+  oga::Sequences banned;
+  banned.Append({21, 21});
+  options.SetBool("do_sample", true).SetNumber("temperature", 0).SetNoRepeatNgramSize(0).SetMaxGeneratedTokens(4);
+  options.SetAllowedTokens({20, 21}).SetLogitBias({21}, {1000.0f}).SetBannedSequences(banned).SetDryBreakers({3});
+  request.BeginTurn({5}, options);
+  oga::EventBuffer events = engine_->CreateEventBuffer(8);
+  Tokens tokens;
+  while (engine_->HasPendingRequests()) {
+    engine_->Run(events);
+    for (const oga::Event event : events) tokens.push_back(event.token());
+  }
+  EXPECT_EQ(tokens, (Tokens{21, 20, 21, 20}));
+  options.SetStopTokens({20}).SetBool("ignore_eos", true);
+  EXPECT_EQ(CodeOf([&] { options.SetNumber("no_such", 1); }, "'no_such'"), OgaStatusCode_InvalidArgument);
+  EXPECT_THROW(options.SetLogitBias({1, 2}, {1.0f}), std::invalid_argument);
+}
+
 TEST_F(Hpp, AStringWithANulInsideIsRefusedInsteadOfCut) {
   const std::string cut("a\0b", 3);
   EXPECT_EQ(CodeOf([&] { oga::Config config(cut); }, "NUL"), OgaStatusCode_InvalidArgument);

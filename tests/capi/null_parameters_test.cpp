@@ -176,6 +176,13 @@ class NullParameters : public WithEngine {
         {"OgaRequestFork", "out", [&] { return OgaRequestFork(request_.get(), nullptr); }},
         {"OgaRequestClose", "request", [] { return OgaRequestClose(nullptr); }},
         {"OgaDestroyRequest", "", [] { return OgaDestroyRequest(nullptr), nullptr; }},
+    };
+  }
+
+  std::vector<NullCase> TurnOptionsCases() {
+    static const int32_t kToken = 1;
+    static const float kBias = 1.0f;
+    return {
         {"OgaRequestCreateTurnOptions", "request", [&] { return OgaRequestCreateTurnOptions(nullptr, &options_out_); }},
         {"OgaRequestCreateTurnOptions", "out", [&] { return OgaRequestCreateTurnOptions(request_.get(), nullptr); }},
         {"OgaDestroyTurnOptions", "", [] { return OgaDestroyTurnOptions(nullptr), nullptr; }},
@@ -190,6 +197,35 @@ class NullParameters : public WithEngine {
         {"OgaTurnOptionsSetTopP", "options", [] { return OgaTurnOptionsSetTopP(nullptr, 1.0f); }},
         {"OgaTurnOptionsSetRepetitionPenalty", "options",
          [] { return OgaTurnOptionsSetRepetitionPenalty(nullptr, 1.0f); }},
+        {"OgaTurnOptionsSetNoRepeatNgramSize", "options",
+         [] { return OgaTurnOptionsSetNoRepeatNgramSize(nullptr, 1); }},
+        {"OgaTurnOptionsSetNumber", "options", [] { return OgaTurnOptionsSetNumber(nullptr, "top_k", 1); }},
+        {"OgaTurnOptionsSetNumber", "name", [&] { return OgaTurnOptionsSetNumber(options_.get(), nullptr, 1); }},
+        {"OgaTurnOptionsSetBool", "options", [] { return OgaTurnOptionsSetBool(nullptr, "ignore_eos", true); }},
+        {"OgaTurnOptionsSetBool", "name", [&] { return OgaTurnOptionsSetBool(options_.get(), nullptr, true); }},
+        {"OgaTurnOptionsSetLogitBias", "options",
+         [] { return OgaTurnOptionsSetLogitBias(nullptr, &kToken, &kBias, 1); }},
+        {"OgaTurnOptionsSetLogitBias", "tokens",
+         [&] { return OgaTurnOptionsSetLogitBias(options_.get(), nullptr, &kBias, 1); }},
+        {"OgaTurnOptionsSetLogitBias", "biases",
+         [&] { return OgaTurnOptionsSetLogitBias(options_.get(), &kToken, nullptr, 1); }},
+        {"OgaTurnOptionsSetLogitBias", "",
+         [&] { return OgaTurnOptionsSetLogitBias(options_.get(), nullptr, nullptr, 0); }},
+        {"OgaTurnOptionsSetStopTokens", "options", [] { return OgaTurnOptionsSetStopTokens(nullptr, &kToken, 1); }},
+        {"OgaTurnOptionsSetStopTokens", "tokens",
+         [&] { return OgaTurnOptionsSetStopTokens(options_.get(), nullptr, 1); }},
+        {"OgaTurnOptionsSetStopTokens", "", [&] { return OgaTurnOptionsSetStopTokens(options_.get(), nullptr, 0); }},
+        {"OgaTurnOptionsSetBannedSequences", "options",
+         [] { return OgaTurnOptionsSetBannedSequences(nullptr, nullptr); }},
+        {"OgaTurnOptionsSetBannedSequences", "sequences",
+         [&] { return OgaTurnOptionsSetBannedSequences(options_.get(), nullptr); }},
+        {"OgaTurnOptionsSetAllowedTokens", "options",
+         [] { return OgaTurnOptionsSetAllowedTokens(nullptr, &kToken, 1); }},
+        {"OgaTurnOptionsSetAllowedTokens", "tokens",
+         [&] { return OgaTurnOptionsSetAllowedTokens(options_.get(), nullptr, 1); }},
+        {"OgaTurnOptionsSetDryBreakers", "options", [] { return OgaTurnOptionsSetDryBreakers(nullptr, &kToken, 1); }},
+        {"OgaTurnOptionsSetDryBreakers", "tokens",
+         [&] { return OgaTurnOptionsSetDryBreakers(options_.get(), nullptr, 1); }},
         {"OgaTurnOptionsSetSeed", "options", [] { return OgaTurnOptionsSetSeed(nullptr, 1); }},
         {"OgaTurnOptionsClearSeed", "options", [] { return OgaTurnOptionsClearSeed(nullptr); }},
     };
@@ -225,7 +261,8 @@ class NullParameters : public WithEngine {
 
   std::vector<NullCase> AllCases() {
     std::vector<NullCase> all;
-    for (const auto& cases : {LibraryCases(), EngineCases(), EventCases(), RequestCases(), ListCases()}) {
+    for (const auto& cases :
+         {LibraryCases(), EngineCases(), EventCases(), RequestCases(), TurnOptionsCases(), ListCases()}) {
       all.insert(all.end(), cases.begin(), cases.end());
     }
     return all;

@@ -162,6 +162,18 @@ def test_a_description_of_a_distribution_turns_sampling_on(engine: oga.Engine) -
     assert tokens(**wide) == tokens(**wide) != greedy
 
 
+def test_every_option_of_turns_is_a_keyword(engine: oga.Engine) -> None:
+    def tokens(**options: Any) -> list[int]:
+        return list(engine.stream([5, 6, 7], max_new_tokens=8, **options))
+
+    assert tokens(logit_bias={42: 1000.0}) == [42] * 8
+    assert tokens(logit_bias={42: 1000.0}, stop_tokens=[42]) == [42]
+    assert set(tokens(allowed_tokens=[20, 21], banned_sequences=[[20]])) == {21}
+    assert tokens(min_p=1.0, min_new_tokens=8) == tokens(min_new_tokens=8), "a warper alone turns sampling on"
+    with pytest.raises(TypeError, match="no keyword 'max_generated_tokens'"):
+        tokens(max_generated_tokens=3)
+
+
 def test_a_session_limit_applies(engine: oga.Engine) -> None:
     stream = engine.stream([5, 6], min_new_tokens=3, options=oga.RequestOptions(max_session_tokens=5))
     assert len(list(stream)) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from driving import finish
 
 import oga
+from oga._native import sampling_table
 
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -105,27 +107,182 @@ def test_options_are_copied_in_begin_turn_and_serve_again(engine: oga.Engine) ->
     assert len(finish(engine)[request, turn].tokens) in range(2, 6)
 
 
+FRACTIONS = ("top_p", "typical_p", "min_p", "xtc_probability", "xtc_threshold")
 ILLEGAL: list[tuple[str, list[float]]] = [
     ("temperature", [NAN, INFINITY, -INFINITY, -0.5]),
-    ("top_p", [NAN, -0.1, 1.1, INFINITY]),
+    *((name, [NAN, -0.1, 1.0001, INFINITY]) for name in FRACTIONS),
+    ("top_n_sigma", [NAN, -1.0, INFINITY]),
     ("top_k", [-1, -(2**31)]),
     ("repetition_penalty", [NAN, INFINITY, 0.0, -1.0]),
+    ("presence_penalty", [NAN, INFINITY, 1e300]),
+    ("frequency_penalty", [NAN, -INFINITY, -1e300]),
+    ("no_repeat_ngram_size", [-1]),
+    ("dry_multiplier", [NAN, -0.1]),
+    ("dry_base", [0.99, NAN]),
+    ("dry_allowed_length", [0, -1]),
+    ("dry_range", [-1]),
 ]
+LEGAL: dict[str, float] = {
+    "temperature": 2.0,
+    "top_p": 0.3,
+    "typical_p": 0.3,
+    "min_p": 0.9,
+    "xtc_probability": 0.5,
+    "xtc_threshold": 0.34,
+    "top_n_sigma": 0.5,
+    "top_k": 2,
+    "repetition_penalty": 1.5,
+    "presence_penalty": 1.5,
+    "frequency_penalty": 0.5,
+    "no_repeat_ngram_size": 4,
+    "dry_multiplier": 0.8,
+    "dry_base": 1.0,
+    "dry_allowed_length": 1,
+    "dry_range": 5,
+}
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in ILLEGAL for value in values])
 def test_an_illegal_value_is_refused_in_the_setter_and_the_old_one_stays(
     engine: oga.Engine, sample: Sample, name: str, value: float
 ) -> None:
-    legal = {"temperature": 2.0, "top_p": 0.9, "top_k": 40, "repetition_penalty": 1.5}
-    settings = WIDE | {name: legal[name], "seed": 5}
+    settings = WIDE | {name: LEGAL[name], "seed": 5}
     request = engine.create_request()
     options = oga.TurnOptions(request, **settings, max_generated_tokens=12)  # type: ignore[arg-type]
     with pytest.raises(oga.InvalidArgumentError, match=name) as caught:
-        getattr(options, f"set_{name}")(value)
+        options.set_number(name, value)
     assert isinstance(caught.value, ValueError)
     turn = request.begin_turn([5, 6, 7], options)
     assert finish(engine)[request, turn].tokens == sample(**settings)
+
+
+def test_every_number_of_the_table_is_checked() -> None:
+    assert {name for name, _ in ILLEGAL} == set(sampling_table.INTEGERS + sampling_table.NUMBERS) == LEGAL.keys()
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_every_number_acts_as_keyword_and_as_default_of_the_model(
+    make_model: Callable[..., oga.Model], sample: Sample, name: str
+) -> None:
+    """Among three tokens and after a prompt that repeats itself, so that every option shows."""
+    prompt = [5, 6, 7, 5, 6, 7, 5, 6]
+    others = {"do_sample": True, "top_k": 0, "seed": 5, "allowed_tokens": [5, 6, 7], "max_generated_tokens": 40}
+    if name.startswith("dry"):
+        others["dry_multiplier"] = 0.3
+    if name.startswith("xtc"):
+        others["xtc_probability"] = 1.0
+    plain = sample(prompt, **others)
+    if name == "xtc_probability":
+        others["xtc_threshold"] = 0.05
+    others.pop(name, None)
+    by_keyword = sample(prompt, **others, **{name: LEGAL[name]})
+    assert by_keyword != plain
+    with oga.Engine(make_model(search={name: LEGAL[name]})) as engine, engine.create_request() as request:
+        turn = request.begin_turn(prompt, oga.TurnOptions(request, **others))
+        assert finish(engine)[request, turn].tokens == by_keyword
+
+
+def test_names_reach_the_setters(engine: oga.Engine) -> None:
+    options = oga.TurnOptions(engine.create_request())
+    options.set_bool("ignore_eos", True)
+    options.set_number("seed", 3)
+    options.set_no_repeat_ngram_size(3)
+    with pytest.raises(oga.InvalidArgumentError, match="nearest one is 'temperature'"):
+        options.set_number("temprature", 1.0)
+    with pytest.raises(oga.InvalidArgumentError, match="do_sample is true or false"):
+        options.set_number("do_sample", 1)
+    with pytest.raises(oga.InvalidArgumentError, match="top_k is a number"):
+        options.set_bool("top_k", True)
+    with pytest.raises(oga.InvalidArgumentError, match=r"top_k is 1\.5"):
+        options.set_number("top_k", 1.5)
+
+
+def test_an_unknown_keyword_names_the_nearest_one(engine: oga.Engine) -> None:
+    request = engine.create_request()
+    with pytest.raises(TypeError, match="'temprature'; the nearest one is 'temperature'"):
+        oga.TurnOptions(request, temprature=1.0)  # type: ignore[call-arg]
+
+
+# --- Lists ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_bias_moves_the_choice(sample: Sample) -> None:
+    assert sample(logit_bias={42: 1000.0}) == [42] * 12
+    assert sample(logit_bias={}) == sample()
+    assert sample(logit_bias={np.int64(42): np.float32(1000.0), 43: -1}) == [42] * 12
+
+
+def test_only_allowed_tokens_are_chosen(sample: Sample) -> None:
+    assert set(sample(**WIDE, allowed_tokens=[20, 21, 22])) <= {20, 21, 22}
+    assert set(sample(**WIDE, allowed_tokens=np.array([20], np.int32))) == {20}
+
+
+def test_of_a_banned_sequence_only_the_completing_token_is_banned(sample: Sample) -> None:
+    steered = {"allowed_tokens": [20, 21], "logit_bias": {20: 1000.0}}
+    assert sample(**steered) == [20] * 12
+    assert sample(**steered, banned_sequences=[[20, 20]]) == [20, 21] * 6
+    assert sample(**steered, banned_sequences=[(20,), [21, 20]]) == [21] * 12
+    assert sample(**steered, banned_sequences=[]) == [20] * 12
+
+
+@pytest.mark.parametrize("ignore_eos", [False, True])
+def test_a_stop_token_ends_the_turn_and_stays(engine: oga.Engine, ignore_eos: bool) -> None:
+    request = engine.create_request()
+    options = oga.TurnOptions(request, logit_bias={42: 1000.0}, stop_tokens=[7, 42], ignore_eos=ignore_eos)
+    turn = request.begin_turn([5], options)
+    result = finish(engine)[request, turn]
+    assert result.tokens == [42]
+    assert result.ending is oga.FinishReason.EOS
+
+
+def test_no_ngram_comes_twice(sample: Sample) -> None:
+    tokens = [5, 6, 7, *sample(**WIDE, seed=1, allowed_tokens=range(20, 24), no_repeat_ngram_size=2)]
+    pairs = list(itertools.pairwise(tokens))
+    assert len(set(pairs)) == len(pairs)
+
+
+WRONG_LISTS: list[tuple[str, Any, type[Exception]]] = [
+    ("logit_bias", [1, 2], TypeError),
+    ("logit_bias", {1: "x"}, TypeError),
+    ("logit_bias", {1: NAN}, ValueError),
+    ("logit_bias", {-1: 1.0}, ValueError),
+    ("logit_bias", {1.5: 1.0}, TypeError),
+    ("stop_tokens", "abc", TypeError),
+    ("stop_tokens", [1, -1], ValueError),
+    ("stop_tokens", [2**31], ValueError),
+    ("banned_sequences", [[1], []], ValueError),
+    ("banned_sequences", [1, 2], TypeError),
+    ("banned_sequences", "abc", TypeError),
+    ("banned_sequences", 5, TypeError),
+    ("banned_sequences", [[1, -1]], ValueError),
+    ("allowed_tokens", [1.5], TypeError),
+    ("dry_breakers", [-1], ValueError),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "error"), WRONG_LISTS)
+def test_a_wrong_list_is_refused_by_name(engine: oga.Engine, name: str, value: Any, error: type[Exception]) -> None:
+    options = oga.TurnOptions(engine.create_request())
+    with pytest.raises(error, match=name):
+        getattr(options, f"set_{name}")(value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"logit_bias": {512: 1.0}},
+        {"stop_tokens": [512]},
+        {"banned_sequences": [[1, 512]]},
+        {"allowed_tokens": [512]},
+        {"dry_breakers": [512]},
+    ],
+    ids=str,
+)
+def test_an_id_beyond_the_vocabulary_is_refused_at_begin_turn(engine: oga.Engine, options: dict[str, Any]) -> None:
+    request = engine.create_request()
+    with pytest.raises(oga.InvalidArgumentError, match="names token 512; the vocabulary has ids 0 to 511"):
+        request.begin_turn([5], oga.TurnOptions(request, **options))
+    assert request.begin_turn([5]) == 1
 
 
 WRONG_TYPES: list[tuple[str, list[Any]]] = [
@@ -164,6 +321,9 @@ CONTRADICTIONS: list[dict[str, Any]] = [
     {"do_sample": False, "temperature": 0.5},
     {"do_sample": False, "top_k": 5},
     {"do_sample": False, "top_p": 0.5},
+    {"do_sample": False, "min_p": 0.5},
+    {"do_sample": False, "xtc_probability": 0.5},
+    {"allowed_tokens": [20], "banned_sequences": [[20]]},
 ]
 
 

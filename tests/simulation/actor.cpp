@@ -1,16 +1,20 @@
 #include "simulation/actor.h"
 
 #include <algorithm>
-#include <set>
 
+#include "native/search/reference_sampler.h"
 #include "search/sampling_rules.h"
 
 namespace oga::testing {
 
+namespace {
+bool IsEos(TokenId token) { return std::find(std::begin(kSimEos), std::end(kSimEos), token) != std::end(kSimEos); }
+}  // namespace
+
 void Actor::Began(TurnId id, const std::vector<TokenId>& input, const SamplingOptions& options) {
   turns_.push_back({id, static_cast<uint32_t>(sequence_.size())});
   sequence_.insert(sequence_.end(), input.begin(), input.end());
-  settings_ = search::Resolve(options, SearchDefaults{}, kSimVocab);
+  settings_ = search::Resolve(options, SearchDefaults{}, {kSimVocab, kSimSampleable, kSimEos});
   live_ = true;
   cancelled_ = false;
   prompt_tokens_ = input.size();
@@ -29,24 +33,21 @@ void Actor::CopyFrom(const Actor& source) {
   turns_ = source.turns_;
 }
 
-std::optional<TokenId> Actor::ReferenceToken() {
-  if (IsPoisoned(HistoryHash(sequence_))) return std::nullopt;
-  std::vector<float> logits(kSimVocab);
-  FillScriptLogits(logits, sequence_);
-  std::vector<TokenId> distinct;
-  std::set<TokenId> seen;
-  for (const TokenId token : sequence_) {
-    if (seen.insert(token).second) distinct.push_back(token);
-  }
-  search::SampleInputs inputs;
-  inputs.logits = logits;
-  inputs.settings = &settings_;
-  inputs.penalized_tokens = distinct;
-  if (generated_tokens_ < settings_.min_generated_tokens) inputs.masked_tokens = kSimEos;
-  inputs.seed = request_->seed();
-  inputs.position = sequence_.size();
-  search::Sampler sampler(kSimVocab);
-  return sampler.Sample(inputs).token;
+std::optional<TokenId> Actor::ReferenceToken() const {
+  search::RowCase row;
+  row.logits.resize(kSimVocab);
+  FillScriptLogits(row.logits, sequence_);
+  row.settings = settings_;
+  row.sequence = sequence_;
+  row.output_begin = sequence_.size() - generated_tokens_;
+  if (!settings_.ignore_eos) row.eos_token_ids.assign(std::begin(kSimEos), std::end(kSimEos));
+  row.may_end = generated_tokens_ >= settings_.min_generated_tokens;
+  row.seed = request_->seed();
+  row.position = sequence_.size();
+  search::Sampler sampler(kSimVocab, kSimSampleable);
+  sampler.ReserveHistory(sequence_.size());
+  const search::SampleOutcome outcome = sampler.Sample(search::CaseInputs(row).get());
+  return outcome.status == search::SampleStatus::kOk ? std::optional(outcome.token) : std::nullopt;
 }
 
 std::string Actor::Follow(const Event& event, bool engine_failed) {
@@ -56,20 +57,23 @@ std::string Actor::Follow(const Event& event, bool engine_failed) {
   const bool ends_without_token = (event.flags & event_flags::kToken) == 0;
   if (!ends_without_token) {
     expected = ReferenceToken();
-    if (!expected) return "a token came out of a poisoned row";
+    if (!expected) return "a token came out of a row that fails";
     if (*expected != event.token) return "the token differs from the reference";
-    if (std::find(std::begin(kSimEos), std::end(kSimEos), event.token) != std::end(kSimEos))
-      return "an EOS was emitted";
+    if (IsEos(event.token) && !settings_.ignore_eos) return "an EOS was emitted";
     sequence_.push_back(event.token);
     ++generated_tokens_;
   }
-  const bool should_end =
-      generated_tokens_ == settings_.max_generated_tokens || sequence_.size() == max_session_tokens_;
+  const bool should_end = (expected && IsStop(*expected)) || generated_tokens_ == settings_.max_generated_tokens ||
+                          sequence_.size() == max_session_tokens_;
   if ((event.flags & event_flags::kTurnFinished) == 0) return should_end ? "the turn should have ended" : "";
   live_ = false;
   const std::string wrong = CheckEnding(event, expected, engine_failed);
   failed_ = event.finish_reason == FinishReason::kFailed && !engine_failed;
   return wrong;
+}
+
+bool Actor::IsStop(TokenId token) const {
+  return std::find(settings_.stop_tokens.begin(), settings_.stop_tokens.end(), token) != settings_.stop_tokens.end();
 }
 
 std::string Actor::CheckEnding(const Event& event, std::optional<TokenId> expected, bool engine_failed) const {
@@ -78,18 +82,19 @@ std::string Actor::CheckEnding(const Event& event, std::optional<TokenId> expect
   const bool full_turn = settings_.max_generated_tokens != 0 && generated_tokens_ == settings_.max_generated_tokens;
   switch (event.finish_reason) {
     case FinishReason::kEos: {
-      if (expected) return "an Eos ending carries a token";
-      const std::optional<TokenId> end = const_cast<Actor*>(this)->ReferenceToken();
-      const bool eos = end && std::find(std::begin(kSimEos), std::end(kSimEos), *end) != std::end(kSimEos);
-      return eos ? "" : "the turn ended Eos where the reference has none";
+      if (expected) return IsStop(*expected) ? "" : "an Eos ending carries a token that stops nothing";
+      const std::optional<TokenId> end = ReferenceToken();
+      return end && IsEos(*end) && !settings_.ignore_eos ? "" : "the turn ended Eos where the reference has none";
     }
-    case FinishReason::kMaxGeneratedTokens: return full_turn ? "" : "the turn ended before its token limit";
+    case FinishReason::kMaxGeneratedTokens:
+      if (expected && IsStop(*expected)) return "the limit hid a stop token";
+      return full_turn ? "" : "the turn ended before its token limit";
     case FinishReason::kMaxSessionTokens:
       return sequence_.size() == max_session_tokens_ && !full_turn ? "" : "the turn ended before its session limit";
     case FinishReason::kCancelled: return cancelled_ ? "" : "the turn was not cancelled";
     case FinishReason::kFailed:
       if (engine_failed) return "";
-      return IsPoisoned(HistoryHash(sequence_)) ? "" : "the turn failed without a reason";
+      return ReferenceToken() ? "the turn failed without a reason" : "";
     default: return "the turn ended for no reason";
   }
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "search/sampler.h"
 #include "simulation/script.h"
 
 namespace oga::testing {
@@ -35,7 +34,8 @@ class Actor {
   std::string Follow(const Event& event, bool engine_failed);
 
  private:
-  std::optional<TokenId> ReferenceToken();  // nullopt: the row is poisoned
+  std::optional<TokenId> ReferenceToken() const;  // nullopt: the row fails
+  bool IsStop(TokenId token) const;
   std::string CheckEnding(const Event& event, std::optional<TokenId> expected, bool engine_failed) const;
 
   std::shared_ptr<Request> request_;

@@ -20,6 +20,30 @@ std::shared_ptr<Engine> MakeEngine(uint32_t rows) {
   return Engine::Create(std::move(parts));
 }
 
+// Every stage of the sampler at once, without one that could end the turn or leave it without a token.
+void SetEverything(TurnOptions& options) {
+  options.SetDoSample(true);
+  options.SetTopK(20);
+  options.SetTypicalP(0.95f);
+  options.SetTopP(0.9f);
+  options.SetMinP(0.01f);
+  options.SetTopNSigma(3.0f);
+  options.SetXtcProbability(0.5f);
+  options.SetRepetitionPenalty(1.2f);
+  options.SetPresencePenalty(0.1f);
+  options.SetFrequencyPenalty(0.001f);
+  options.SetNoRepeatNgramSize(300);
+  options.SetDryMultiplier(0.8f);
+  options.SetDryBreakers({9});
+  options.SetLogitBias({{3, 1.0f}});
+  options.SetBannedSequences({{4}, {5, 6}});
+  std::vector<TokenId> allowed;
+  for (TokenId token = 1; token < 32; ++token) allowed.push_back(token);
+  options.SetAllowedTokens(allowed);
+  options.SetStopTokens({7});
+  options.SetMinGeneratedTokens(100000);
+}
+
 TEST(Allocation, SteadyDecodeStepsAllocateNothing) {
   const auto engine = MakeEngine(16);
   const auto buffer = engine->CreateEventBuffer(16);
@@ -27,12 +51,7 @@ TEST(Allocation, SteadyDecodeStepsAllocateNothing) {
   for (int i = 0; i < 16; ++i) {
     requests.push_back(engine->CreateRequest({}));
     const auto options = requests.back()->CreateTurnOptions();
-    if (i % 2 == 1) {
-      options->SetDoSample(true);
-      options->SetTopK(5);
-      options->SetTopP(0.9f);
-      options->SetRepetitionPenalty(1.2f);
-    }
+    if (i % 2 == 1) SetEverything(*options);
     requests.back()->BeginTurn(std::vector<TokenId>(20, 3), options.get());
   }
   // A first look at each buffer's growth: the widest table of the run is reached here.
@@ -91,7 +110,8 @@ TEST(Allocation, FailingAllocationsOfRequestCallsChangeNothing) {
   sites += SweepCall(engine, [&] { requests[0] = engine->CreateRequest({}); });
   std::unique_ptr<TurnOptions> options;
   sites += SweepCall(engine, [&] { options = requests[0]->CreateTurnOptions(); });
-  options->SetRepetitionPenalty(1.5f);
+  sites += SweepCall(engine, [&] { SetEverything(*options); });
+  options->SetMinGeneratedTokens(0);
   options->SetMaxGeneratedTokens(2);
   const std::vector<TokenId> prompt(40, 2);
   TurnId id = 0;

@@ -1,5 +1,7 @@
 // What hosts do to an engine between two runs.
 #include <algorithm>
+#include <type_traits>
+#include <variant>
 
 #include "simulation/world.h"
 
@@ -42,15 +44,67 @@ std::vector<TokenId> World::DrawInput(uint64_t room) {
 SamplingOptions World::DrawOptions() {
   SamplingOptions options;
   if (!Chance(4)) options.max_generated_tokens = 1 + Draw(20);
-  if (Chance(5)) options.repetition_penalty = 1.5f;
-  if (Chance(2)) {
-    options.do_sample = true;
-    options.temperature = 0.25f * static_cast<float>(1 + Draw(8));
-    if (Chance(2)) options.top_k = static_cast<int32_t>(Draw(10));
-    if (Chance(2)) options.top_p = 0.9f;
-    if (Chance(2)) options.seed = Draw(5);
-  }
+  if (Chance(5)) options.ignore_eos = Chance(2);
+  if (Chance(5)) options.stop_tokens = {DrawToken(20), kSimEos[0]};
+  DrawProcessors(options);
+  if (Chance(2)) DrawWarpers(options);
   return options;
+}
+
+// Some id of at least `lowest`. Lists keep to high ones, so that a turn has tokens to begin with.
+TokenId World::DrawToken(int32_t lowest) {
+  return static_cast<TokenId>(static_cast<uint64_t>(lowest) + Draw(static_cast<uint64_t>(kSimVocab - lowest)));
+}
+
+void World::DrawProcessors(SamplingOptions& options) {
+  if (Chance(5)) options.repetition_penalty = 1.5f;
+  if (Chance(6)) options.presence_penalty = 0.5f * static_cast<float>(Draw(4)) - 1.0f;
+  if (Chance(6)) options.frequency_penalty = 0.25f * static_cast<float>(Draw(4));
+  if (Chance(6)) options.no_repeat_ngram_size = static_cast<int32_t>(Draw(4));
+  if (Chance(6)) {
+    options.dry_multiplier = 0.8f;
+    options.dry_allowed_length = static_cast<int32_t>(1 + Draw(3));
+    options.dry_range = static_cast<int32_t>(Draw(20));
+    options.dry_breakers = {DrawToken(0)};
+  }
+  if (Chance(6)) options.logit_bias = {{DrawToken(0), static_cast<float>(Draw(9)) - 4.0f}};
+  if (Chance(6)) options.banned_sequences = {{DrawToken(0), DrawToken(0)}, {DrawToken(10)}};
+  if (Chance(8)) options.allowed_tokens = {0, 1, 2, 3, 4, 5, 6, DrawToken(0), DrawToken(40)};
+}
+
+void World::DrawWarpers(SamplingOptions& options) {
+  options.do_sample = true;
+  options.temperature = 0.25f * static_cast<float>(1 + Draw(8));
+  if (Chance(2)) options.top_k = static_cast<int32_t>(Draw(10));
+  if (Chance(2)) options.top_p = 0.9f;
+  if (Chance(4)) options.typical_p = 0.8f;
+  if (Chance(4)) options.min_p = 0.1f;
+  if (Chance(4)) options.top_n_sigma = 1.5f;
+  if (Chance(4)) options.xtc_probability = 0.5f;
+  if (Chance(2)) options.seed = Draw(5);
+}
+
+// As a host sets them: one by one.
+void World::SetOptions(TurnOptions& target, const SamplingOptions& options) {
+  for (const SamplingOption& option : kSamplingOptions) {
+    std::visit(
+        [&](auto fields) {
+          const auto& value = options.*fields.asked;
+          if (!value) return;
+          if constexpr (std::is_same_v<typename decltype(fields)::Value, bool>) {
+            target.SetBool(option.name, *value);
+          } else {
+            target.SetNumber(option.name, static_cast<double>(*value));
+          }
+        },
+        option.fields);
+  }
+  if (options.seed) target.SetSeed(*options.seed);
+  target.SetLogitBias(options.logit_bias);
+  target.SetStopTokens(options.stop_tokens);
+  target.SetBannedSequences(options.banned_sequences);
+  target.SetAllowedTokens(options.allowed_tokens);
+  target.SetDryBreakers(options.dry_breakers);
 }
 
 void World::Begin(Actor& actor) {
@@ -67,18 +121,11 @@ void World::Begin(Actor& actor) {
   SamplingOptions options = DrawOptions();
   const uint64_t room = actor.room() - input.size();
   if (Chance(4)) options.min_generated_tokens = 1 + Draw(room);
-  if (options.max_generated_tokens != 0) {
-    options.min_generated_tokens = std::min(options.min_generated_tokens, options.max_generated_tokens);
+  if (options.min_generated_tokens && options.max_generated_tokens) {
+    options.min_generated_tokens = std::min(*options.min_generated_tokens, *options.max_generated_tokens);
   }
   const auto turn_options = actor.request()->CreateTurnOptions();
-  turn_options->SetMaxGeneratedTokens(options.max_generated_tokens);
-  turn_options->SetMinGeneratedTokens(options.min_generated_tokens);
-  if (options.repetition_penalty) turn_options->SetRepetitionPenalty(*options.repetition_penalty);
-  if (options.do_sample) turn_options->SetDoSample(*options.do_sample);
-  if (options.temperature) turn_options->SetTemperature(*options.temperature);
-  if (options.top_k) turn_options->SetTopK(*options.top_k);
-  if (options.top_p) turn_options->SetTopP(*options.top_p);
-  if (options.seed) turn_options->SetSeed(*options.seed);
+  SetOptions(*turn_options, options);
   const TurnId id = actor.request()->BeginTurn(input, turn_options.get());
   actor.Began(id, input, options);
 }

@@ -11,6 +11,7 @@ namespace oga::testing {
 
 inline constexpr int32_t kSimVocab = 48;
 inline constexpr TokenId kSimEos[] = {45, 46};
+inline constexpr int32_t kSimSampleable = 47;  // the last id is padding
 
 inline uint64_t Mix(uint64_t value) {
   value ^= value >> 33;
@@ -34,7 +35,7 @@ inline void FillScriptLogits(std::span<float> logits, std::span<const TokenId> h
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>(Mix(hash + i) % 4096) / 512.0f - 4.0f;
   }
-  if (IsPoisoned(hash)) logits[hash % logits.size()] = std::numeric_limits<float>::quiet_NaN();
+  if (IsPoisoned(hash)) logits[hash % kSimSampleable] = std::numeric_limits<float>::quiet_NaN();
 }
 
 }  // namespace oga::testing

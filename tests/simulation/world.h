@@ -52,6 +52,10 @@ class World {
   void Fork(Actor& actor);
   void Close(size_t index, bool abandon);
   SamplingOptions DrawOptions();
+  TokenId DrawToken(int32_t lowest);
+  void DrawProcessors(SamplingOptions& options);
+  void DrawWarpers(SamplingOptions& options);
+  static void SetOptions(TurnOptions& target, const SamplingOptions& options);
   std::vector<TokenId> DrawInput(uint64_t room);
 
   // world.cpp

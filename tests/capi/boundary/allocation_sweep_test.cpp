@@ -84,10 +84,33 @@ TEST_F(AllocationSweep, OfTheLists) {
   OgaDestroyStringArray(array);
 }
 
+TEST_F(AllocationSweep, OfTheListsOfTurnOptions) {
+  const RequestHandle request = MakeRequest(host_.engine.get());
+  const TurnOptionsHandle owned = MakeTurnOptions(request.get());
+  OgaTurnOptions* options = owned.get();
+  const int32_t tokens[] = {3, 4};
+  const float biases[] = {1.0f, 2.0f};
+  OgaSequences* sequences = nullptr;
+  Must(OgaCreateSequences(&sequences));
+  Must(OgaAppendTokenSequence(tokens, 2, sequences));
+  EXPECT_GT(Sweep([&] { return OgaTurnOptionsSetLogitBias(options, tokens, biases, 2); }), 0);
+  EXPECT_GT(Sweep([&] { return OgaTurnOptionsSetStopTokens(options, tokens, 2); }), 0);
+  EXPECT_GT(Sweep([&] { return OgaTurnOptionsSetAllowedTokens(options, tokens, 2); }), 0);
+  EXPECT_GT(Sweep([&] { return OgaTurnOptionsSetDryBreakers(options, tokens, 2); }), 0);
+  EXPECT_GT(Sweep([&] { return OgaTurnOptionsSetBannedSequences(options, sequences); }), 0);
+  OgaDestroySequences(sequences);
+}
+
+// Options under which a turn keeps all the state it can, and which change no token of the script.
 TEST_F(AllocationSweep, OfBeginTurn) {
   const RequestHandle request = MakeRequest(host_.engine.get());
   const TurnOptionsHandle options = ExactlyTokens(request.get(), 6);
+  const int32_t token = 0;
+  const float bias = 0.001f;
   Must(OgaTurnOptionsSetRepetitionPenalty(options.get(), 1.0001f));
+  Must(OgaTurnOptionsSetNumber(options.get(), "frequency_penalty", 0.0001));
+  Must(OgaTurnOptionsSetNumber(options.get(), "dry_multiplier", 0.0001));
+  Must(OgaTurnOptionsSetLogitBias(options.get(), &token, &bias, 1));
   const std::vector<int32_t> prompt = Prompt(5);
   uint64_t turn_id = 0;
   EXPECT_GT(Sweep([&] {

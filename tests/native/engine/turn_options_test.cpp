@@ -47,7 +47,7 @@ TEST_F(TurnOptionsTest, StartWithNothingSetAndKeepWhatIsSet) {
   EXPECT_EQ(values.top_k, 4) << "only the seed is cleared";
   options->Reset();
   EXPECT_FALSE(values.top_k.has_value());
-  EXPECT_EQ(values.max_generated_tokens, 0u);
+  EXPECT_FALSE(values.max_generated_tokens.has_value());
 }
 
 TEST_F(TurnOptionsTest, ARefusedValueKeepsTheOldOne) {

@@ -74,7 +74,7 @@ TEST(Seeds, EachTokenIsTheDrawOfItsPosition) {
   BeginSampled(*request, EngineHarness::Prompt(4), {.seed = 11});
   harness.Finish();
   SamplingSettings settings;
-  settings.greedy = false;
+  settings.do_sample = true;
   settings.temperature = Turn{}.temperature;
   search::Sampler sampler(EngineHarness::kVocab);
   std::vector<float> logits(EngineHarness::kVocab);

@@ -11,18 +11,6 @@ using testing::ErrorOf;
 using testing::InfoLog;
 using testing::SmallConfig;
 
-TEST(EditDistance, CountsInsertionsDeletionsReplacementsAndSwaps) {
-  EXPECT_EQ(EditDistance("", ""), 0u);
-  EXPECT_EQ(EditDistance("", "abc"), 3u);
-  EXPECT_EQ(EditDistance("abc", ""), 3u);
-  EXPECT_EQ(EditDistance("block_size", "block_size"), 0u);
-  EXPECT_EQ(EditDistance("block_sise", "block_size"), 1u);
-  EXPECT_EQ(EditDistance("blok_size", "block_size"), 1u);
-  EXPECT_EQ(EditDistance("blocck_size", "block_size"), 1u);
-  EXPECT_EQ(EditDistance("bolck_size", "block_size"), 1u);
-  EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
-}
-
 TEST(ConfigKeys, FindsTheEngineKeyThatWasMeant) {
   const struct {
     const char* parent;

@@ -99,9 +99,11 @@ inline std::string Fingerprint(const GenaiConfig& config) {
     out += '|' + *name;
   }
   const SearchDefaults& search = config.search();
-  out += Message('|', search.do_sample, '|', search.temperature, '|', search.top_k, '|', search.top_p, '|',
-                 search.repetition_penalty, '|', search.max_length_tokens, '|', search.min_length_tokens, '|',
-                 search.num_beams, '|', config.chunk_size_tokens());
+  for (const SamplingOption& option : kSamplingOptions) {
+    std::visit([&](auto fields) { out += Message('|', search.*fields.model); }, option.fields);
+  }
+  out += Message('|', search.max_length_tokens, '|', search.min_length_tokens, '|', search.num_beams, '|',
+                 config.chunk_size_tokens());
   const DynamicBatchingConfig& batching = config.dynamic_batching();
   for (const auto& limit : {batching.block_size, batching.num_blocks, batching.max_batch_size,
                             batching.max_scheduled_tokens, batching.max_resident_requests, batching.max_wait_steps}) {

@@ -169,13 +169,12 @@ TEST(GenaiConfig, ReportsFeaturesThatAreOffInOneLine) {
 TEST(GenaiConfig, ReportsOnlyFeaturesThatWereAskedFor) {
   InfoLog log;
   SmallConfig().WithOverlay(R"({"engine": {"dynamic_batching": {"prefix_caching": true}},
-                                "search": {"no_repeat_ngram_size": 0, "random_seed": -1}})");
+                                "search": {"no_repeat_ngram_size": 3, "random_seed": -1}})");
   EXPECT_TRUE(InfoLog::lines().empty()) << InfoLog::lines().front();
-  SmallConfig().WithOverlay(R"({"search": {"no_repeat_ngram_size": 3, "random_seed": 5},
+  SmallConfig().WithOverlay(R"({"search": {"random_seed": 5},
       "model": {"vision": {"filename": "v.onnx"}, "decoder": {"session_options": {"enable_mem_pattern": true}}}})");
   ASSERT_EQ(InfoLog::lines().size(), 1u);
-  for (const char* key : {"search.no_repeat_ngram_size", "search.random_seed", "model.vision",
-                          "model.decoder.session_options.enable_mem_pattern"}) {
+  for (const char* key : {"search.random_seed", "model.vision", "model.decoder.session_options.enable_mem_pattern"}) {
     EXPECT_CONTAINS(InfoLog::lines()[0], key);
   }
 }

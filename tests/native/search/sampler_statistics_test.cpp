@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,7 @@ constexpr int kDraws = 100000;
 
 struct StatisticsCase {
   std::string name;
-  float temperature;
-  int32_t top_k;
-  float top_p;
-  float penalty;
+  void (*change)(RowCase&);
 };
 
 // Forty logits from a steep head to a long tail, with ties.
@@ -55,50 +53,100 @@ void ExpectDistribution(const std::vector<int>& counts, const Distribution& expe
 class SamplerStatistics : public testing::TestWithParam<StatisticsCase> {
  protected:
   SamplerStatistics() {
-    settings_.greedy = false;
-    settings_.temperature = GetParam().temperature;
-    settings_.top_k = GetParam().top_k;
-    settings_.top_p = GetParam().top_p;
-    settings_.repetition_penalty = GetParam().penalty;
+    row_.logits = Logits();
+    row_.settings.do_sample = true;
+    row_.sequence = {0, 5, 20, 11, 0, 5, 20, 30, 0, 5};
+    row_.output_begin = 3;
+    GetParam().change(row_);
   }
 
-  SampleInputs Inputs(uint64_t seed, uint64_t position) const {
-    return {logits_, &settings_, penalized_, masked_, seed, position};
-  }
-
-  std::vector<int> Count(bool along_positions) const {
-    Sampler sampler(static_cast<int32_t>(logits_.size()));
-    std::vector<int> counts(logits_.size());
+  // How often each token is drawn, along one sequence or from many seeds.
+  std::vector<int> Count(bool along_positions) {
+    Sampler sampler(static_cast<int32_t>(row_.logits.size()));
+    sampler.ReserveHistory(row_.sequence.size());
+    const CaseInputs inputs(row_);
+    SampleInputs sampled = inputs.get();
+    std::vector<int> counts(row_.logits.size());
     for (uint64_t i = 0; i < kDraws; ++i) {
-      const SampleOutcome outcome = sampler.Sample(along_positions ? Inputs(99, i) : Inputs(i, 12));
-      ++counts[static_cast<size_t>(outcome.token)];
+      sampled.seed = along_positions ? 99 : i;
+      sampled.position = along_positions ? i : 12;
+      ++counts[static_cast<size_t>(sampler.Sample(sampled).token)];
     }
     return counts;
   }
 
-  std::vector<float> logits_ = Logits();
-  std::vector<TokenId> penalized_{0, 5, 20};
-  std::vector<TokenId> masked_{3};
-  SamplingSettings settings_;
+  // XTC acts in its share of the draws, so the distribution is a mixture.
+  Distribution Expected() const {
+    const double share = row_.settings.xtc_probability;
+    std::map<TokenId, double> mixture;
+    for (const auto& [token, probability] : ReferenceDistribution(row_, false)) {
+      mixture[token] += (1.0 - share) * probability;
+    }
+    if (share > 0.0) {
+      for (const auto& [token, probability] : ReferenceDistribution(row_, true)) mixture[token] += share * probability;
+    }
+    std::erase_if(mixture, [](const auto& entry) { return entry.second == 0.0; });
+    return {mixture.begin(), mixture.end()};
+  }
+
+  RowCase row_;
 };
 
-TEST_P(SamplerStatistics, DrawsAlongOneSequenceFollowTheDistribution) {
-  ExpectDistribution(Count(true), ReferenceDistribution(Inputs(0, 0)));
-}
+TEST_P(SamplerStatistics, DrawsAlongOneSequenceFollowTheDistribution) { ExpectDistribution(Count(true), Expected()); }
 
 TEST_P(SamplerStatistics, DrawsOfManySeedsAtOnePositionFollowTheDistribution) {
-  ExpectDistribution(Count(false), ReferenceDistribution(Inputs(0, 0)));
+  ExpectDistribution(Count(false), Expected());
 }
 
-INSTANTIATE_TEST_SUITE_P(, SamplerStatistics,
-                         testing::Values(StatisticsCase{"Temperature1", 1.0f, 0, 1.0f, 1.0f},
-                                         StatisticsCase{"TemperatureLow", 0.6f, 0, 1.0f, 1.0f},
-                                         StatisticsCase{"TemperatureHigh", 3.0f, 0, 1.0f, 1.0f},
-                                         StatisticsCase{"TopK", 1.0f, 7, 1.0f, 1.0f},
-                                         StatisticsCase{"TopP", 1.0f, 0, 0.8f, 1.0f},
-                                         StatisticsCase{"Penalty", 1.0f, 0, 1.0f, 1.5f},
-                                         StatisticsCase{"All", 0.8f, 12, 0.9f, 1.3f}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    , SamplerStatistics,
+    testing::Values(StatisticsCase{"Temperature1", [](RowCase&) {}},
+                    StatisticsCase{"TemperatureLow", [](RowCase& row) { row.settings.temperature = 0.6f; }},
+                    StatisticsCase{"TemperatureHigh", [](RowCase& row) { row.settings.temperature = 3.0f; }},
+                    StatisticsCase{"TopK", [](RowCase& row) { row.settings.top_k = 7; }},
+                    StatisticsCase{"Typical", [](RowCase& row) { row.settings.typical_p = 0.7f; }},
+                    StatisticsCase{"TopP", [](RowCase& row) { row.settings.top_p = 0.8f; }},
+                    StatisticsCase{"MinP", [](RowCase& row) { row.settings.min_p = 0.2f; }},
+                    StatisticsCase{"TopNSigma", [](RowCase& row) { row.settings.top_n_sigma = 1.5f; }},
+                    StatisticsCase{"Xtc",
+                                   [](RowCase& row) {
+                                     row.settings.xtc_probability = 1.0f;
+                                     row.settings.xtc_threshold = 0.05f;
+                                   }},
+                    StatisticsCase{"XtcNowAndThen",
+                                   [](RowCase& row) {
+                                     row.settings.xtc_probability = 0.3f;
+                                     row.settings.xtc_threshold = 0.05f;
+                                   }},
+                    StatisticsCase{"Penalties",
+                                   [](RowCase& row) {
+                                     row.settings.repetition_penalty = 1.5f;
+                                     row.settings.presence_penalty = 0.5f;
+                                     row.settings.frequency_penalty = 0.25f;
+                                     row.settings.dry_multiplier = 0.8f;
+                                   }},
+                    StatisticsCase{"Bans",
+                                   [](RowCase& row) {
+                                     row.settings.no_repeat_ngram_size = 3;
+                                     row.settings.banned_sequences = {{0, 5, 7}, {2}};
+                                     row.eos_token_ids = {3};
+                                     row.may_end = false;
+                                   }},
+                    StatisticsCase{"All",
+                                   [](RowCase& row) {
+                                     row.settings.temperature = 1.4f;
+                                     row.settings.repetition_penalty = 1.3f;
+                                     row.settings.frequency_penalty = 0.2f;
+                                     row.settings.logit_bias = {{17, 1.0f}};
+                                     row.settings.top_k = 30;
+                                     row.settings.typical_p = 0.95f;
+                                     row.settings.top_p = 0.95f;
+                                     row.settings.min_p = 0.05f;
+                                     row.settings.top_n_sigma = 2.0f;
+                                     row.settings.xtc_probability = 0.5f;
+                                     row.settings.xtc_threshold = 0.06f;
+                                   }}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace oga::search

@@ -2,65 +2,49 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "base/check.h"
-#include "native/search/reference_sampler.h"
+#include "native/search/row_case.h"
 
 namespace oga::search {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-using Row = std::vector<float>;
-using Tokens = std::vector<TokenId>;
-
-SamplingSettings Greedy() { return {}; }
-
-SamplingSettings Sampling(float temperature, int32_t top_k = 0, float top_p = 1.0f) {
-  SamplingSettings settings;
-  settings.greedy = false;
-  settings.temperature = temperature;
-  settings.top_k = top_k;
-  settings.top_p = top_p;
+SamplingSettings With(void (*change)(SamplingSettings&)) {
+  SamplingSettings settings = Sampling(0.9f);
+  change(settings);
   return settings;
 }
 
-struct Extras {
-  Tokens penalized;
-  Tokens masked;
-  uint64_t seed = 1;
-  uint64_t position = 0;
-};
-
-SampleOutcome SampleRow(const Row& row, const SamplingSettings& settings, const Extras& extras = {}) {
-  Sampler sampler(static_cast<int32_t>(row.size()));
-  return sampler.Sample({row, &settings, extras.penalized, extras.masked, extras.seed, extras.position});
-}
-
-TokenId TokenOf(const Row& row, const SamplingSettings& settings, const Extras& extras = {}) {
-  const SampleOutcome outcome = SampleRow(row, settings, extras);
-  EXPECT_EQ(outcome.status, SampleStatus::kOk);
-  return outcome.token;
-}
-
-// The tokens that appear in a thousand draws.
-std::vector<bool> Support(const Row& row, const SamplingSettings& settings, Extras extras = {}) {
-  std::vector<bool> seen(row.size());
-  for (extras.position = 0; extras.position < 1000; ++extras.position) {
-    seen[static_cast<size_t>(TokenOf(row, settings, extras))] = true;
-  }
-  return seen;
-}
-
-// Each setting of the token choice once, so that what must hold for all of them is checked for all of them.
+// Each setting of the token choice once, so that what must hold for all of them is checked for all of them. Not XTC,
+// which alone may drop the most likely token.
 std::vector<SamplingSettings> EverySetting() {
-  return {Greedy(),          Sampling(1.0f),          Sampling(1e-7f),        Sampling(1e6f),
-          Sampling(0.7f, 2), Sampling(0.7f, 0, 0.5f), Sampling(0.7f, 3, 0.9f)};
+  return {Greedy(),
+          Sampling(1.0f),
+          Sampling(1e-7f),
+          Sampling(1e6f),
+          Sampling(0.7f, 2),
+          Sampling(0.7f, 0, 0.5f),
+          Sampling(0.7f, 3, 0.9f),
+          With([](SamplingSettings& settings) { settings.typical_p = 0.6f; }),
+          With([](SamplingSettings& settings) { settings.min_p = 0.2f; }),
+          With([](SamplingSettings& settings) { settings.top_n_sigma = 1.0f; }),
+          With([](SamplingSettings& settings) {
+            settings.typical_p = 0.95f;
+            settings.top_p = 0.95f;
+            settings.min_p = 0.01f;
+            settings.top_n_sigma = 3.0f;
+          })};
+}
+
+// A case in which `tokens` would end the turn, which it may not.
+RowCase WithoutEnds(const Row& row, const SamplingSettings& settings, const Tokens& tokens) {
+  RowCase result = CaseOf(row, settings);
+  result.eos_token_ids = tokens;
+  result.may_end = false;
+  return result;
 }
 
 TEST(Sampler, GreedyTakesTheLargestLogit) {
@@ -93,13 +77,13 @@ TEST(Sampler, RowsWithoutMeaningAreBad) {
       for (const size_t where : {0u, 20u, 36u}) {
         Row row(37, 0.5f);
         row[where] = bad;
-        EXPECT_EQ(SampleRow(row, settings).status, SampleStatus::kBadLogits);
-        // The row is judged as the model gave it: a mask or a penalty does not make it good.
-        const auto token = static_cast<TokenId>(where);
-        EXPECT_EQ(SampleRow(row, settings, {{}, {token}}).status, SampleStatus::kBadLogits);
+        EXPECT_EQ(OutcomeOf(CaseOf(row, settings)).status, SampleStatus::kBadLogits);
+        // The row is judged as the model gave it: a mask does not make it good.
+        EXPECT_EQ(OutcomeOf(WithoutEnds(row, settings, {static_cast<TokenId>(where)})).status,
+                  SampleStatus::kBadLogits);
       }
     }
-    EXPECT_EQ(SampleRow(Row(37, -kInf), settings).status, SampleStatus::kBadLogits);
+    EXPECT_EQ(OutcomeOf(CaseOf(Row(37, -kInf), settings)).status, SampleStatus::kBadLogits);
   }
 }
 
@@ -112,87 +96,73 @@ TEST(Sampler, MinusInfinityIsNeverChosenAndDoesNotSpoilTheRow) {
   }
 }
 
-TEST(Sampler, AMaskedTokenIsNeverChosen) {
+TEST(Sampler, ATokenThatMayNotEndTheTurnIsNeverChosen) {
   const Row row{5.0f, 9.0f, 5.0f, 8.0f};
-  EXPECT_EQ(TokenOf(row, Greedy(), {{}, {1}}), 3);
-  EXPECT_EQ(TokenOf(row, Greedy(), {{}, {1, 3}}), 0);
+  EXPECT_EQ(TokenOf(WithoutEnds(row, Greedy(), {1})), 3);
+  EXPECT_EQ(TokenOf(WithoutEnds(row, Greedy(), {1, 3})), 0);
   for (const SamplingSettings& settings : EverySetting()) {
-    const std::vector<bool> seen = Support(row, settings, {{}, {1, 3}});
+    const std::vector<bool> seen = Support(WithoutEnds(row, settings, {1, 3}));
     EXPECT_FALSE(seen[1] || seen[3]);
   }
 }
 
-TEST(Sampler, MaskedIdsBeyondTheRowAreHarmless) {
-  EXPECT_EQ(TokenOf({1.0f, 2.0f}, Greedy(), {{}, {2, 1000000, -1}}), 1);
+TEST(Sampler, EosIdsBeyondTheRowAreHarmless) {
+  EXPECT_EQ(TokenOf(WithoutEnds({1.0f, 2.0f}, Greedy(), {2, 1000000, -1})), 1);
 }
 
 TEST(Sampler, AFullMaskLeavesNoCandidate) {
   for (const SamplingSettings& settings : EverySetting()) {
-    EXPECT_EQ(SampleRow({1.0f, 2.0f, 3.0f}, settings, {{}, {0, 1, 2}}).status, SampleStatus::kNoCandidate);
-    EXPECT_EQ(SampleRow({1.0f, -kInf, -kInf}, settings, {{}, {0}}).status, SampleStatus::kNoCandidate);
+    EXPECT_EQ(OutcomeOf(WithoutEnds({1.0f, 2.0f, 3.0f}, settings, {0, 1, 2})).status, SampleStatus::kNoCandidate);
+    EXPECT_EQ(OutcomeOf(WithoutEnds({1.0f, -kInf, -kInf}, settings, {0})).status, SampleStatus::kNoCandidate);
   }
 }
 
-TEST(Sampler, ThePenaltyDividesPositiveLogitsAndMultipliesOthers) {
-  SamplingSettings settings = Greedy();
-  settings.repetition_penalty = 2.0f;
-  EXPECT_EQ(TokenOf({4.0f, 1.9f, 2.1f}, settings, {{0}, {}}), 2);
-  EXPECT_EQ(TokenOf({4.0f, 1.9f, 1.8f}, settings, {{0}, {}}), 0);
-  EXPECT_EQ(TokenOf({-1.0f, -1.9f, -2.1f}, settings, {{0}, {}}), 1);
-  EXPECT_EQ(TokenOf({-1.0f, -2.1f, -2.2f}, settings, {{0}, {}}), 0);
-  EXPECT_EQ(TokenOf({0.0f, -0.1f}, settings, {{0}, {}}), 0);
-}
-
-TEST(Sampler, APenaltyBelowOneMakesRepetitionMoreLikely) {
-  SamplingSettings settings = Greedy();
-  settings.repetition_penalty = 0.5f;
-  EXPECT_EQ(TokenOf({1.0f, 1.5f}, settings, {{0}, {}}), 0);
-  EXPECT_EQ(TokenOf({-2.0f, -1.5f}, settings, {{0}, {}}), 0);
-}
-
-TEST(Sampler, APenaltyOfOneIsBitIdenticalToNone) {
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal(0.0f, 4.0f);
-  for (uint64_t round = 0; round < 500; ++round) {
-    Row row(50);
-    for (float& logit : row) logit = normal(random);
-    const Tokens all = [] {
-      Tokens tokens;
-      for (TokenId token = 0; token < 50; ++token) tokens.push_back(token);
-      return tokens;
-    }();
+TEST(Sampler, PaddingOfTheVocabularyIsNeverChosen) {
+  Row row{1.0f, 2.0f, 0.5f, 90.0f, 80.0f};
+  for (const float padding : {90.0f, kInf, kNan}) {
+    row[4] = padding;
     for (const SamplingSettings& settings : EverySetting()) {
-      EXPECT_EQ(TokenOf(row, settings, {all, {}, 5, round}), TokenOf(row, settings, {{}, {}, 5, round}));
+      RowCase padded = CaseOf(row, settings);
+      padded.sampleable_tokens = 3;
+      const std::vector<bool> seen = Support(padded);
+      EXPECT_TRUE(seen[1]);
+      EXPECT_FALSE(seen[3] || seen[4]);
     }
   }
 }
 
-TEST(Sampler, AnExtremePenaltyLeavesFiniteScores) {
-  for (SamplingSettings settings : EverySetting()) {
-    settings.repetition_penalty = 1e-38f;
-    EXPECT_EQ(TokenOf({1e10f, 2.0f, 1.0f}, settings, {{0}, {}}), 0);
-    settings.repetition_penalty = 1e38f;
-    EXPECT_EQ(TokenOf({-1e10f, -kInf}, settings, {{0}, {}}), 0);
-    EXPECT_EQ(TokenOf({-1e10f, -kInf}, settings, {{0, 1}, {}}), 0);
-  }
-}
-
-TEST(Sampler, APenalizedMinusInfinityStaysImpossible) {
-  SamplingSettings settings = Sampling(1.0f);
-  settings.repetition_penalty = 0.5f;
-  EXPECT_EQ(TokenOf({-kInf, -50.0f}, settings, {{0}, {}}), 1);
+// Ids of the padding may stand in the sequence and in any list, and a grammar may even allow them.
+TEST(Sampler, PaddingIsHarmlessWhereverItIsNamed) {
+  RowCase row = CaseOf({1.0f, 2.0f, 0.5f, 90.0f, 80.0f}, Sampling(1.0f));
+  row.sampleable_tokens = 3;
+  row.sequence = {4, 3, 4, 3, 4};
+  row.eos_token_ids = {3};
+  row.may_end = false;
+  row.grammar = {true, true, false, true, true};
+  row.settings.repetition_penalty = 1.5f;
+  row.settings.presence_penalty = 1.0f;
+  row.settings.no_repeat_ngram_size = 2;
+  row.settings.dry_multiplier = 1.0f;
+  row.settings.dry_breakers = {3};
+  row.settings.logit_bias = {{4, 100.0f}};
+  row.settings.stop_tokens = {4};
+  row.settings.banned_sequences = {{3}, {4, 3}};
+  row.settings.allowed_bitmask = Bitmask(5, {0, 1, 3, 4});
+  EXPECT_EQ(Support(row), (std::vector<bool>{true, true, false, false, false}));
 }
 
 TEST(Sampler, ATinyTemperatureIsArgmax) {
   std::mt19937 random(4);
   std::normal_distribution<float> normal(0.0f, 3.0f);
   for (uint64_t round = 0; round < 2000; ++round) {
-    Row row(200);
-    for (float& logit : row) logit = normal(random);
-    row[random() % row.size()] += 20.0f;
-    const TokenId best = TokenOf(row, Greedy());
+    RowCase row = CaseOf(Row(200), Greedy());
+    for (float& logit : row.logits) logit = normal(random);
+    row.logits[random() % 200] += 20.0f;
+    row.position = round;
+    const TokenId best = TokenOf(row);
     for (const float temperature : {1e-7f, 1e-20f, std::numeric_limits<float>::denorm_min()}) {
-      EXPECT_EQ(TokenOf(row, Sampling(temperature), {{}, {}, 9, round}), best);
+      row.settings = Sampling(temperature);
+      EXPECT_EQ(TokenOf(row), best);
     }
   }
 }
@@ -201,144 +171,60 @@ TEST(Sampler, ExtremeTemperaturesAndLogitsGiveAToken) {
   constexpr float kMax = std::numeric_limits<float>::max();
   const Row row{-kMax, kMax, 0.0f, -kInf, 1.0f};
   for (const float temperature : {std::numeric_limits<float>::denorm_min(), 1e-4f, 1.0f, 1e6f, kMax}) {
-    for (const float top_p : {1e-7f, 0.5f, 1.0f}) {
-      for (const int32_t top_k : {0, 2, 3}) {
-        const std::vector<bool> seen = Support(row, Sampling(temperature, top_k, top_p));
-        EXPECT_TRUE(seen[1]);
-        EXPECT_FALSE(seen[3]);
-      }
+    for (SamplingSettings settings : EverySetting()) {
+      if (settings.do_sample) settings.temperature = temperature;
+      const std::vector<bool> seen = Support(row, settings);
+      EXPECT_TRUE(seen[1]);
+      EXPECT_FALSE(seen[3]);
     }
   }
 }
 
-TEST(Sampler, TheMostLikelyTokenIsNeverDropped) {
-  const Row row{0.1f, 0.3f, 0.2f};
-  EXPECT_EQ(Support(row, Sampling(1.0f, 0, 1e-7f)), (std::vector<bool>{false, true, false}));
-  EXPECT_EQ(Support(row, Sampling(1.0f, 2, 1e-7f)), (std::vector<bool>{false, true, false}));
-}
-
-TEST(Sampler, TopKAndTopPBreakTiesByLowestId) {
-  const Row row(8, 1.5f);
-  EXPECT_EQ(Support(row, Sampling(1.0f, 3)), (std::vector<bool>{true, true, true, false, false, false, false, false}));
-  EXPECT_EQ(Support(row, Sampling(1.0f, 0, 0.5f)),
-            (std::vector<bool>{true, true, true, true, false, false, false, false}));
-  // -0 and 0 are one score.
-  EXPECT_EQ(Support({-0.0f, 7.0f, 0.0f, 7.0f}, Sampling(1e6f, 3)), (std::vector<bool>{true, true, false, true}));
-  EXPECT_EQ(Support({0.0f, 7.0f, -0.0f, 7.0f}, Sampling(1e6f, 3)), (std::vector<bool>{true, true, false, true}));
-}
-
-TEST(Sampler, TopKKeepsFewerWhenFewerAreFinite) {
-  EXPECT_EQ(Support({-kInf, 1.0f, -kInf, 1.0f, -kInf}, Sampling(1.0f, 4)),
-            (std::vector<bool>{false, true, false, true, false}));
-}
-
-TEST(Sampler, TopPActsOnWhatTopKLeft) {
-  // Alone 0.6 would need two of the four equal tokens and more; within the top two, 0.6 of them is both.
-  const Row row(4, 0.0f);
-  EXPECT_EQ(Support(row, Sampling(1.0f, 0, 0.6f)), (std::vector<bool>{true, true, true, false}));
-  EXPECT_EQ(Support(row, Sampling(1.0f, 2, 0.6f)), (std::vector<bool>{true, true, false, false}));
-  EXPECT_EQ(Support(row, Sampling(1.0f, 2, 0.4f)), (std::vector<bool>{true, false, false, false}));
-}
-
 TEST(Sampler, DrawsDependOnSeedAndPositionOnly) {
-  const Row row(64, 0.0f);
+  RowCase row = CaseOf(Row(64, 0.0f), Sampling(1.0f));
+  row.seed = 11;
   Sampler shared(64);
-  const SamplingSettings settings = Sampling(1.0f);
   int different_seed = 0;
   int different_position = 0;
   for (uint64_t position = 0; position < 200; ++position) {
-    const TokenId alone = TokenOf(row, settings, {{}, {}, 11, position});
-    const TokenId other_seed = shared.Sample({row, &settings, {}, {}, 12, position}).token;
-    const TokenId after_others = shared.Sample({row, &settings, {}, {}, 11, position}).token;
-    EXPECT_EQ(after_others, alone);
-    different_seed += other_seed != alone;
-    different_position += shared.Sample({row, &settings, {}, {}, 11, position + 1}).token != alone;
+    row.position = position;
+    const TokenId alone = TokenOf(row);
+    RowCase other_seed = row;
+    other_seed.seed = 12;
+    RowCase other_position = row;
+    other_position.position = position + 1;
+    different_seed += shared.Sample(CaseInputs(other_seed).get()).token != alone;
+    EXPECT_EQ(shared.Sample(CaseInputs(row).get()).token, alone);
+    different_position += shared.Sample(CaseInputs(other_position).get()).token != alone;
   }
   EXPECT_GT(different_seed, 150);
   EXPECT_GT(different_position, 150);
 }
 
+TEST(Sampler, ABadRowDoesNotTouchItsNeighbours) {
+  const RowCase good = CaseOf({1.0f, 3.0f, 2.0f}, Sampling(0.8f));
+  const RowCase bad = CaseOf({1.0f, kNan, 2.0f}, Greedy());
+  const RowCase dead_end = WithoutEnds({1.0f, 2.0f, 3.0f}, Greedy(), {0, 1, 2});
+  const CaseInputs good_inputs(good);
+  const CaseInputs bad_inputs(bad);
+  const CaseInputs dead_end_inputs(dead_end);
+  const std::vector<SampleInputs> rows{bad_inputs.get(), good_inputs.get(), dead_end_inputs.get(), good_inputs.get()};
+  std::vector<SampleOutcome> outcomes(rows.size());
+  Sampler(3).Sample(rows, outcomes);
+  EXPECT_EQ(outcomes[0].status, SampleStatus::kBadLogits);
+  EXPECT_EQ(outcomes[2].status, SampleStatus::kNoCandidate);
+  for (const size_t i : {1u, 3u}) {
+    EXPECT_EQ(outcomes[i].status, SampleStatus::kOk);
+    EXPECT_EQ(outcomes[i].token, TokenOf(good));
+  }
+}
+
 TEST(Sampler, ARowOfAnotherWidthIsABrokenContract) {
-  const Row row(3, 0.0f);
-  const SamplingSettings settings = Greedy();
-  EXPECT_THROW(Sampler(4).Sample({row, &settings, {}, {}, 0, 0}), ContractError);
-}
-
-// Rows of every kind against the reference: spread, flat, full of ties, with holes, penalised and masked.
-class SamplerAgainstReference : public testing::Test {
- protected:
-  Row RandomRow(size_t vocab) {
-    Row row(vocab);
-    const int kind = Pick(4);
-    std::normal_distribution<float> normal(0.0f, kind == 0 ? 5.0f : 1.0f);
-    for (float& logit : row) {
-      logit = normal(random_);
-      if (kind == 2) logit = std::round(logit);
-      if (kind == 3 && Pick(3) == 0) logit = -kInf;
-    }
-    row[static_cast<size_t>(Pick(static_cast<int>(vocab)))] = 1.0f;
-    return row;
-  }
-
-  Tokens RandomTokens(size_t vocab, int most) {
-    std::vector<bool> chosen(vocab);
-    for (int i = Pick(most + 1); i > 0; --i) chosen[static_cast<size_t>(Pick(static_cast<int>(vocab)))] = true;
-    Tokens tokens;
-    for (size_t i = 0; i < vocab; ++i) {
-      if (chosen[i]) tokens.push_back(static_cast<TokenId>(i));
-    }
-    return tokens;
-  }
-
-  SamplingSettings RandomSettings(int vocab) {
-    constexpr float kTemperatures[] = {1e-7f, 1e-4f, 0.3f, 0.7f, 1.0f, 2.0f, 1e6f};
-    SamplingSettings settings = Sampling(kTemperatures[Pick(7)]);
-    settings.greedy = Pick(8) == 0;
-    if (Pick(2) == 0) settings.top_k = 1 + Pick(vocab + 3);
-    if (Pick(2) == 0) settings.top_p = std::uniform_real_distribution<float>(0.01f, 0.99f)(random_);
-    if (Pick(3) == 0) settings.repetition_penalty = 0.5f + 0.25f * static_cast<float>(Pick(8));
-    return settings;
-  }
-
-  int Pick(int count) { return static_cast<int>(random_() % static_cast<uint32_t>(count)); }
-
-  std::mt19937 random_{20240601};
-};
-
-TEST_F(SamplerAgainstReference, ChoosesTheSameTokenInThousandsOfRows) {
-  int no_candidate = 0;
-  for (uint64_t round = 0; round < 20000; ++round) {
-    const auto vocab = static_cast<size_t>(1 + Pick(round % 10 == 0 ? 400 : 40));
-    const Row row = RandomRow(vocab);
-    const Tokens penalized = RandomTokens(vocab, 10);
-    const Tokens masked = RandomTokens(vocab, 3);
-    const SamplingSettings settings = RandomSettings(static_cast<int>(vocab));
-    const SampleInputs inputs{row, &settings, penalized, masked, round * 7919, round};
-
-    const Distribution expected = ReferenceDistribution(inputs);
-    const SampleOutcome outcome = Sampler(static_cast<int32_t>(vocab)).Sample(inputs);
-    if (expected.empty()) {
-      ASSERT_EQ(outcome.status, SampleStatus::kNoCandidate) << "round " << round;
-      ++no_candidate;
-      continue;
-    }
-    ASSERT_EQ(outcome.status, SampleStatus::kOk) << "round " << round;
-    ASSERT_EQ(outcome.token, ReferenceDraw(inputs, expected)) << "round " << round;
-  }
-  EXPECT_GT(no_candidate, 0);
-}
-
-TEST_F(SamplerAgainstReference, ChoosesTheSameTokenInWideRows) {
-  constexpr size_t kVocab = 20000;
-  Sampler sampler(kVocab);
-  for (uint64_t round = 0; round < 90; ++round) {
-    Row row = RandomRow(kVocab);
-    if (round % 10 == 1) std::sort(row.begin(), row.end());
-    SamplingSettings settings = RandomSettings(kVocab);
-    if (round % 2 == 1) settings.top_k = 1 + Pick(100);
-    const SampleInputs inputs{row, &settings, {}, {}, round, 1000 + round};
-    ASSERT_EQ(sampler.Sample(inputs).token, ReferenceDraw(inputs, ReferenceDistribution(inputs))) << "round " << round;
-  }
+  EXPECT_THROW(Sampler(4).Sample(CaseInputs(CaseOf(Row(3, 0.0f), Greedy())).get()), ContractError);
+  const RowCase row = CaseOf(Row(4, 0.0f), Greedy());
+  const CaseInputs inputs(row);
+  std::vector<SampleOutcome> outcomes(2);
+  EXPECT_THROW(Sampler(4).Sample(std::span(&inputs.get(), 1), outcomes), ContractError);
 }
 
 }  // namespace
