@@ -1,5 +1,8 @@
 // Every allocation of every call fails once: the call says so with a result that needs no memory itself, nothing has
 // changed, and the same call succeeds afterwards. (Run under AddressSanitizer, it leaks nothing either.)
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "capi/boundary/scripted_host.h"
@@ -13,6 +16,7 @@ class AllocationSweep : public ::testing::Test {
  protected:
   void SetUp() override { OgaSetLogBool("warning", false); }
   void TearDown() override { OgaSetLogBool("warning", true); }
+  static void TearDownTestSuite() { std::printf("%d allocation sites failed, all handled\n", sites_); }
 
   // Calls `call` with its first, second, third ... allocation failing until none is left, and returns how many there
   // were. The outcome of the call that none failed in must be `code`.
@@ -28,6 +32,7 @@ class AllocationSweep : public ::testing::Test {
       const Outcome outcome = Take(result);
       if (!failed) {
         EXPECT_EQ(outcome.code, code) << outcome.message;
+        sites_ += failing;
         return failing;
       }
       EXPECT_EQ(outcome.code, OgaStatusCode_OutOfMemory) << "allocation " << failing << ": " << outcome.message;
@@ -38,6 +43,9 @@ class AllocationSweep : public ::testing::Test {
   uint64_t Live() { return Count(host_.engine.get(), "live_requests"); }
 
   ScriptedHost host_;
+
+ private:
+  inline static int sites_ = 0;
 };
 
 TEST_F(AllocationSweep, OfCallsThatCreateHandles) {
@@ -102,6 +110,56 @@ TEST_F(AllocationSweep, OfTheListsOfTurnOptions) {
 }
 
 // Options under which a turn keeps all the state it can, and which change no token of the script.
+TEST_F(AllocationSweep, OfConfigs) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "oga_sweep_config";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "genai_config.json") << R"({"model": {"type": "llama", "vocab_size": 64, "context_length": 128,
+      "eos_token_id": [1, 2], "decoder": {"filename": "model.onnx", "num_hidden_layers": 2, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "head_size": 8, "hidden_size": 32}}, "search": {"temperature": 0.5}})";
+  const std::string path = folder.string();
+  OgaConfig* config = nullptr;
+  EXPECT_GT(Sweep([&] { return OgaCreateConfig(path.c_str(), &config); }), 0);
+  EXPECT_GT(Sweep([&] { return OgaConfigOverlay(config, R"({"engine": {"dynamic_batching": {"num_blocks": 9}}})"); }),
+            0);
+  EXPECT_GT(
+      Sweep([&] { return OgaConfigOverlay(config, R"({"engine": {"nothing": 1}})"); }, OgaStatusCode_InvalidArgument),
+      0);
+  Sweep([&] { return OgaConfigAppendProvider(config, "cpu"); });
+  Sweep([&] { return OgaConfigClearProviders(config); });
+  OgaDestroyConfig(config);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(AllocationSweep, OfEverySetterAndWhatOnlyReads) {
+  const RequestHandle request = MakeRequest(host_.engine.get());
+  const TurnOptionsHandle options = ExactlyTokens(request.get(), 2);
+  Sweep([&] { return OgaTurnOptionsSetDoSample(options.get(), true); });
+  Sweep([&] { return OgaTurnOptionsSetTemperature(options.get(), 0.5f); });
+  Sweep([&] { return OgaTurnOptionsSetTopP(options.get(), 0.5f); });
+  Sweep([&] { return OgaTurnOptionsSetSeed(options.get(), 4); });
+  Sweep([&] { return OgaTurnOptionsClearSeed(options.get()); });
+  Sweep([&] { return OgaTurnOptionsSetMaxGeneratedTokens(options.get(), 3); });
+  Sweep([&] { return OgaTurnOptionsSetMinGeneratedTokens(options.get(), 2); });
+  Sweep([&] { return OgaTurnOptionsSetTopP(options.get(), 1.5f); }, OgaStatusCode_InvalidArgument);
+  Sweep([&] { return OgaTurnOptionsReset(options.get()); });
+  OgaRequestOptions* request_options = nullptr;
+  Must(OgaCreateRequestOptions(&request_options));
+  Sweep([&] { return OgaRequestOptionsSetMaxSessionTokens(request_options, 9); });
+  Sweep([&] { return OgaRequestOptionsSetPriority(request_options, 1); });
+  Sweep([&] { return OgaRequestOptionsSetCacheSalt(request_options, 1); });
+  OgaDestroyRequestOptions(request_options);
+  OgaStringArray* strings = nullptr;
+  EXPECT_GT(Sweep([&] { return OgaCreateStringArray(&strings); }), 0);
+  OgaDestroyStringArray(strings);
+  bool pending = true;
+  Sweep([&] { return OgaEngineHasPendingRequests(host_.engine.get(), &pending); });
+  Sweep([&] { return OgaEngineDropPrefixCache(host_.engine.get()); });
+  const std::string path = ::testing::TempDir() + "oga_sweep_trace.jsonl";
+  EXPECT_GT(Sweep([&] { return OgaEngineSetTraceFile(host_.engine.get(), path.c_str()); }), 0);
+  Sweep([&] { return OgaEngineSetTraceFile(host_.engine.get(), nullptr); });
+  std::filesystem::remove(path);
+}
+
 TEST_F(AllocationSweep, OfBeginTurn) {
   const RequestHandle request = MakeRequest(host_.engine.get());
   const TurnOptionsHandle options = ExactlyTokens(request.get(), 6);
