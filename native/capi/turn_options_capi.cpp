@@ -100,9 +100,8 @@ OgaResult* OGA_API_CALL OgaTurnOptionsSetStopTokens(OgaTurnOptions* options, con
 }
 
 OgaResult* OGA_API_CALL OgaTurnOptionsSetBannedSequences(OgaTurnOptions* options, const OgaSequences* sequences) {
-  return Set(options, [&](TurnOptions& target) {
-    target.SetBannedSequences(Require(sequences, "sequences").sequences);
-  });
+  return Set(options,
+             [&](TurnOptions& target) { target.SetBannedSequences(Require(sequences, "sequences").sequences); });
 }
 
 OgaResult* OGA_API_CALL OgaTurnOptionsSetAllowedTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count) {
