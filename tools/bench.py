@@ -64,7 +64,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     arguments = parser.parse_args()
     folder = arguments.model or export.pull("smollm2")
-    with oga.Model(folder) as model, oga.Engine(model) as engine:
+    config = oga.Config(folder)
+    # Repeats send the same prompts: with the prefix cache the second one would measure a look-up.
+    config.overlay({"engine": {"dynamic_batching": {"prefix_caching": False}}})
+    with oga.Model(config) as model, oga.Engine(model) as engine:
         measure(engine, 1, PROMPT_TOKENS, 4)  # the first steps touch all memory once
         prefill = PREFILL_TOKENS / statistics.median(
             measure(engine, 1, PREFILL_TOKENS, 1)[0] for _ in range(arguments.repeats)
