@@ -155,6 +155,12 @@ void Planner::TrySelect(const CandidateView& candidate, bool urgent) {
     plan_->unserviceable.push_back(candidate.slot);
     return;
   }
+  // A copy needs room beside its original. Where there can never be any, the request gives up its blocks and is computed
+  // again.
+  if (candidate.tail_shared && target + 1 > limits.total_blocks) {
+    Drop(candidate);
+    return;
+  }
   // An admission takes at least one block: behind a full pool with nothing to drop there is no need to look further.
   if (free_blocks_ == 0 && !candidate.resident() && !MayDropFor(candidate, urgent)) return;
   const uint32_t first_hit = static_cast<uint32_t>(plan_->hits.size());

@@ -208,6 +208,17 @@ TEST(Planner, ReportsWhatCouldNeverFitOnceAndServesTheRest) {
   EXPECT_EQ(plan.outcome, PlanOutcome::kNoWork) << "nobody waits for capacity";
 }
 
+// It would hold its protected block, the copy and one more: with as many blocks as its sequence takes it could never run.
+TEST(Planner, ARequestWhoseCopyCanNeverFitGivesUpItsBlocks) {
+  Scene scene;
+  scene.Decode(2);
+  scene.views[0].tail_shared = true;
+  scene.limits.total_blocks = scene.views[0].owned_blocks;
+  const StepPlan plan = scene.Plan();
+  EXPECT_EQ(plan.outcome, PlanOutcome::kDropFirst);
+  EXPECT_EQ(plan.drops, Slots{0});
+}
+
 TEST(Planner, AdmitsNoMoreResidentsThanAllowed) {
   Scene scene;
   scene.limits.max_resident_requests = 3;

@@ -101,6 +101,10 @@ class ReferencePlanner {
       plan_.unserviceable.push_back(v.slot);
       return;
     }
+    if (v.tail_shared && Target(v) + 1 > view_.limits.total_blocks) {
+      plan_.drops.push_back(v.slot);
+      return;
+    }
     const size_t headroom = v.resident() || urgent ? 0 : std::max(view_.running.size(), picked_.size());
     const std::vector<RequestSlot> drops = plan_.drops;
     while (Free() < int64_t{Cost(v)} + static_cast<int64_t>(headroom) ||
