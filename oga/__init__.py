@@ -40,12 +40,19 @@ if TYPE_CHECKING:
     from oga.model import Model
     from oga.request import Request, RequestOptions
     from oga.result import StatusCode
-    from oga.runtime import get_api_version, get_include, get_ort_version, set_ort_library, shutdown
+    from oga.runtime import (
+        get_api_version,
+        get_include,
+        get_ort_version,
+        set_ort_extensions_library,
+        set_ort_library,
+        shutdown,
+    )
     from oga.sequences import Sequences
     from oga.statistics import EngineStatistics
     from oga.stream import Stream
     from oga.string_array import StringArray
-    from oga.text import Tokenizer, TokenizerStream
+    from oga.tokenizer import Tokenizer, TokenizerStream
     from oga.turn_options import SamplingSettings, TurnOptions, TurnSettings
     from oga.usage import TurnUsage
 
@@ -97,6 +104,7 @@ __all__ = [
     "set_log_bool",
     "set_log_callback",
     "set_log_options",
+    "set_ort_extensions_library",
     "set_ort_library",
     "shutdown",
 ]
@@ -127,12 +135,19 @@ _HOMES = {
     "model": ("Model",),
     "request": ("Request", "RequestOptions"),
     "result": ("StatusCode",),
-    "runtime": ("get_api_version", "get_include", "get_ort_version", "set_ort_library", "shutdown"),
+    "runtime": (
+        "get_api_version",
+        "get_include",
+        "get_ort_version",
+        "set_ort_extensions_library",
+        "set_ort_library",
+        "shutdown",
+    ),
     "sequences": ("Sequences",),
     "statistics": ("EngineStatistics",),
     "stream": ("Stream",),
     "string_array": ("StringArray",),
-    "text": ("Tokenizer", "TokenizerStream"),
+    "tokenizer": ("Tokenizer", "TokenizerStream"),
     "turn_options": ("SamplingSettings", "TurnOptions", "TurnSettings"),
     "usage": ("TurnUsage",),
 }

@@ -7,13 +7,15 @@ tokens: ``<|im_end|>`` typed by a user is text, not the end of a turn.
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from oga.errors import ArgumentTypeError, InvalidArgumentError, MissingFileError, UnsupportedError
-from oga.text import Tokenizer, read_text
+from oga.tokenizer import Tokenizer, encode, read_text
 
 if TYPE_CHECKING:
     import jinja2
@@ -26,8 +28,14 @@ __all__ = ["ChatTemplate", "Message"]
 Message = Mapping[str, Any]
 """One message: ``{"role": "user", "content": "..."}``; content may be a list of ``{"type": "text", "text": "..."}``."""
 
-# Private-use characters: no model's vocabulary, and no text that means anything, holds this pair.
-OPEN, CLOSE = "\U0010fdd0", "\U0010fdd1"
+# Characters that stand for others while a conversation is rendered are taken from here, the private use of the last
+# plane: no vocabulary knows them, and those that a conversation or its template does hold are passed over.
+PRIVATE = range(0x10F000, 0x10FFFE)
+FRAMED_TOKENIZERS = 4
+
+
+Values = tuple[list[dict[str, Any]], list[Any] | None, dict[str, Any]]
+"""What a program hands to a template: messages, tools, variables."""
 
 
 class ChatTemplate:
@@ -52,7 +60,9 @@ class ChatTemplate:
         if source is None:
             source, origin = _folder_template(tokenizer)
         self._origin = origin
+        self._source = source
         self._template = _compile(source, origin)
+        self._framed_cores: dict[str, tokenizers.Tokenizer] = {}
 
     def render(
         self,
@@ -67,7 +77,7 @@ class ChatTemplate:
         ``add_generation_prompt`` ends it with the start of the assistant's answer. ``variables`` reach the template by
         name. Raises :class:`oga.InvalidArgumentError` carrying the template's message when it refuses the conversation.
         """
-        return self._render(_checked(messages), add_generation_prompt, tools, variables)
+        return self._render(_checked(messages), tools, variables, add_generation_prompt)
 
     def encode(
         self,
@@ -75,47 +85,52 @@ class ChatTemplate:
         *,
         add_generation_prompt: bool = True,
         tools: Sequence[Any] | None = None,
+        begins_sequence: bool = True,
         **variables: Any,
     ) -> npt.NDArray[np.int32]:
         """The conversation as token ids, int32 of shape [tokens].
 
-        A BOS that the template or the tokenizer wants is there exactly once. Special tokens written inside messages and
-        tools become ordinary tokens. Raises as :meth:`render`.
+        A BOS that the template or the tokenizer wants is there exactly once. ``begins_sequence=False`` is for messages
+        that continue a sequence in a later turn: there is none then. Special tokens written inside messages, tools and
+        variables become ordinary tokens. Raises as :meth:`render`.
         """
         import numpy as np
 
-        given = (_checked(messages), None if tools is None else list(tools), dict(variables))
-        specials = [text for text in self._specials if _mentions(given, text)]
-        if specials:
-            ids = self._encode_apart(*given, specials, add_generation_prompt)
-        else:
-            chat, tool_list, extra = given
-            text = self._render(chat, add_generation_prompt, tool_list, extra)
-            ids = Tokenizer._encode(self._tokenizer._core, text, False)
-        bos = self._tokenizer.bos_id
-        if bos is not None and ids[:1] != [bos]:
-            ids.insert(0, bos)
+        values = (_checked(messages), None if tools is None else list(tools), dict(variables))
+        if not begins_sequence:
+            values[2]["bos_token"] = ""
+        ids = self._encode(values, add_generation_prompt)
+        prefix = self._tokenizer.prefix_ids
+        shared = next((at for at, (a, b) in enumerate(zip(ids, prefix, strict=False)) if a != b), len(prefix))
+        ids = (prefix if begins_sequence else []) + ids[min(shared, len(ids)) :]
         return np.array(ids, dtype=np.int32)
 
-    def _encode_apart(
-        self,
-        messages: list[dict[str, Any]],
-        tools: list[Any] | None,
-        variables: dict[str, Any],
-        specials: list[str],
-        add_generation_prompt: bool,
-    ) -> list[int]:
-        """Encodes with the template's special tokens framed, so that unframed ones are ordinary text."""
-        veiled = {special: f"{OPEN}{number}{CLOSE}" for number, special in enumerate(specials)}
-        text = self._render(
-            _replaced(messages, veiled), add_generation_prompt, _replaced(tools, veiled), _replaced(variables, veiled)
-        )
-        for special in self._specials:
-            text = text.replace(special, f"{OPEN}{special}{CLOSE}")
-        for special, veil in veiled.items():
-            text = text.replace(veil, special)
-        core, originals = self._framed
-        return [originals.get(token, token) for token in Tokenizer._encode(core, text, False)]
+    def _encode(self, values: Values, add_generation_prompt: bool) -> list[int]:
+        """Encodes with the template's special tokens told from those that people wrote."""
+        starts = {special[0] for special in self._specials}
+        plain = self._render(*values, add_generation_prompt)
+        if not any(_mentions(values, start) for start in starts):
+            return encode(self._tokenizer._core, plain, False)
+        unused = _unused_characters(plain, self._source, values)
+        frame = next(unused) + next(unused)
+        # One character stands for each that begins a special token, so that templates see lengths and neighbours as
+        # they are. A template that looks for such characters renders something else: then only whole special tokens
+        # are replaced, which is what is left to do.
+        veil = {start: next(unused) for start in sorted(starts)}
+        try:
+            text = self._render_veiled(values, veil, add_generation_prompt)
+        except InvalidArgumentError:
+            text = ""
+        if _unveiled(text, veil) != plain:
+            veil = {special: frame[0] + next(unused) + frame[1] for special in self._specials}
+            text = self._render_veiled(values, veil, add_generation_prompt)
+        written = re.compile("|".join(map(re.escape, self._specials)))
+        framed = written.sub(lambda match: f"{frame[0]}{match[0]}{frame[1]}", text)
+        return encode(self._framed(frame), _unveiled(framed, veil), False)
+
+    def _render_veiled(self, values: Values, veil: Mapping[str, str], add_generation_prompt: bool) -> str:
+        messages, tools, variables = _replaced(values, veil)
+        return self._render(messages, tools, variables, add_generation_prompt)
 
     @cached_property
     def _specials(self) -> list[str]:
@@ -123,27 +138,24 @@ class ChatTemplate:
         added = self._tokenizer._core.get_added_tokens_decoder().values()
         return sorted((token.content for token in added if token.special and token.content), key=len, reverse=True)
 
-    @cached_property
-    def _framed(self) -> tuple[tokenizers.Tokenizer, dict[int, int]]:
-        """A tokenizer that knows the special tokens only in frames, and its ids for them mapped to the true ones."""
+    def _framed(self, frame: str) -> tokenizers.Tokenizer:
+        """A tokenizer with the ids of the folder's, which knows the special tokens only inside the two characters."""
         import tokenizers
 
-        core = self._tokenizer._core
-        description = json.loads(core.to_str())
-        true_ids: dict[str, int] = {}
-        for token in description.get("added_tokens", []):
-            if token["special"]:
-                framed = f"{OPEN}{token['content']}{CLOSE}"
-                true_ids[framed] = token["id"]
-                token["content"] = framed
-        description["post_processor"] = None
-        copy = tokenizers.Tokenizer.from_str(json.dumps(description))
-        return copy, {
-            known: true for framed, true in true_ids.items() if (known := copy.token_to_id(framed)) is not None
-        }
+        if frame not in self._framed_cores:
+            if len(self._framed_cores) == FRAMED_TOKENIZERS:
+                self._framed_cores.clear()
+            description = json.loads(self._tokenizer._core.to_str())
+            names = {special: f"{frame[0]}{special}{frame[1]}" for special in self._specials}
+            for token in description.get("added_tokens", []):
+                token["content"] = names.get(token["content"], token["content"])
+            _rename(description["model"], names)
+            description["post_processor"] = None
+            self._framed_cores[frame] = tokenizers.Tokenizer.from_str(json.dumps(description))
+        return self._framed_cores[frame]
 
     def _render(
-        self, messages: list[dict[str, Any]], add_generation_prompt: bool, tools: Any, variables: Mapping[str, Any]
+        self, messages: list[dict[str, Any]], tools: Any, variables: Mapping[str, Any], add_generation_prompt: bool
     ) -> str:
         import jinja2
 
@@ -219,6 +231,36 @@ def _replaced(value: Any, replacements: Mapping[str, str]) -> Any:
     if isinstance(value, list | tuple):
         return [_replaced(item, replacements) for item in value]
     return value
+
+
+def _unveiled(text: str, veil: Mapping[str, str]) -> str:
+    for original, stand_in in veil.items():
+        text = text.replace(stand_in, original)
+    return text
+
+
+def _unused_characters(*used: Any) -> Iterator[str]:
+    """Characters of private use that none of the texts holds, in order."""
+    return (character for character in map(chr, PRIVATE) if not _mentions(used, character))
+
+
+def _rename(model: dict[str, Any], names: Mapping[str, str]) -> None:
+    """Gives tokens of a vocabulary other texts, so that ordinary text no longer leads to them."""
+    vocabulary = model.get("vocab")
+    if isinstance(vocabulary, dict):
+        model["vocab"] = {names.get(text, text): number for text, number in vocabulary.items()}
+    elif isinstance(vocabulary, list):
+        model["vocab"] = [[names.get(text, text), score] for text, score in vocabulary]
+    if isinstance(model.get("unk_token"), str):
+        model["unk_token"] = names.get(model["unk_token"], model["unk_token"])
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in model.get("merges") or []]
+    if pairs:
+        model["merges"] = [pair for pair in pairs if not {*pair, "".join(pair)} & names.keys()]
+
+
+def has_jinja() -> bool:
+    """Whether the package that templates need is installed."""
+    return importlib.util.find_spec("jinja2") is not None
 
 
 def _folder_template(tokenizer: Tokenizer) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from oga.config import Config
 
 if TYPE_CHECKING:
     from oga.chat import ChatTemplate
-    from oga.text import Tokenizer
+    from oga.tokenizer import Tokenizer
 
 __all__ = ["Model"]
 
@@ -65,15 +65,15 @@ class Model(Handle):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The folder's tokenizer, loaded at first use.
+        """The folder's tokenizer, loaded at first use and kept; do not close it.
 
         Raises :class:`oga.MissingFileError` when the folder has no ``tokenizer.json``. Works on a closed model.
         """
         with self._text_lock:
             if self._tokenizer is None:
-                from oga.text import Tokenizer
+                from oga.tokenizer import Tokenizer
 
-                self._tokenizer = Tokenizer(self._path)
+                self._tokenizer = Tokenizer(self)
             return self._tokenizer
 
     @property

@@ -9,7 +9,14 @@ from oga._native.arguments import path_bytes
 from oga._native.check import check, take_string
 from oga._native.loader import ffi, lib
 
-__all__ = ["get_api_version", "get_include", "get_ort_version", "set_ort_library", "shutdown"]
+__all__ = [
+    "get_api_version",
+    "get_include",
+    "get_ort_version",
+    "set_ort_extensions_library",
+    "set_ort_library",
+    "shutdown",
+]
 
 
 def get_api_version() -> tuple[int, int]:
@@ -35,6 +42,16 @@ def set_ort_library(path: str | bytes | os.PathLike[str] | os.PathLike[bytes] | 
     another path. Any thread.
     """
     check(lib.OgaSetOrtLibrary(ffi.NULL if path is None else path_bytes(path, "path")), about_files=True)
+
+
+def set_ort_extensions_library(path: str | bytes | os.PathLike[str] | os.PathLike[bytes] | None) -> None:
+    """Names the library of ``onnxruntime-extensions``; None forgets an earlier name.
+
+    Only :meth:`oga.Tokenizer.apply_chat_template` without ``jinja2`` uses it. Without a call, the library of the
+    installed package is used. The environment variable ``OGA_ORTX_LIBRARY`` wins over both. Raises
+    :class:`oga.InvalidStateError` when one is already in use from another path. Any thread.
+    """
+    check(lib.OgaSetOrtExtensionsLibrary(ffi.NULL if path is None else path_bytes(path, "path")), about_files=True)
 
 
 def shutdown() -> None:

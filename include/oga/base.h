@@ -10,8 +10,8 @@
  * - Passing NULL where a handle or an out-pointer is required is an error naming the parameter, never a crash.
  * - The thread that creates an OgaEngine owns it. Unless a function says otherwise, a call on an engine, its requests,
  *   turn options or event buffers from another thread fails with OgaStatusCode_InvalidState and changes nothing.
- *   Handles that belong to no engine (configs, option sets, sequences, string arrays) may be used from any one thread
- *   at a time; models from any thread.
+ *   Handles that belong to no engine (configs, option sets, sequences, string arrays, tokenizers and their streams) may
+ *   be used from any one thread at a time; models from any thread.
  * - No exception and no signal crosses this boundary.
  */
 #ifndef OGA_BASE_H_
@@ -51,6 +51,8 @@ typedef struct OgaRequestOptions OgaRequestOptions;
 typedef struct OgaTurnOptions OgaTurnOptions;
 typedef struct OgaSequences OgaSequences;
 typedef struct OgaStringArray OgaStringArray;
+typedef struct OgaTokenizer OgaTokenizer;
+typedef struct OgaTokenizerStream OgaTokenizerStream;
 
 #if defined(__cplusplus)
 }

@@ -16,6 +16,7 @@
 #include "sequences.h"
 #include "statistics.h"
 #include "string_array.h"
+#include "tokenizer.h"
 #include "turn_options.h"
 #include "usage.h"
 

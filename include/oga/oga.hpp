@@ -104,6 +104,11 @@ inline uint32_t ApiVersion() noexcept { return OgaGetApiVersion(); }
 // Names the ONNX Runtime library to load; an empty path forgets an earlier one.
 inline void SetOrtLibrary(const std::string& path) { Check(OgaSetOrtLibrary(internal::Text(path))); }
 
+// Names the library of onnxruntime-extensions that chat templates use; an empty path forgets an earlier one.
+inline void SetOrtExtensionsLibrary(const std::string& path) {
+  Check(OgaSetOrtExtensionsLibrary(internal::Text(path)));
+}
+
 // Version and path of the ONNX Runtime in use.
 inline std::string OrtVersion() { return internal::TakeString(internal::Make<const char*>(OgaGetOrtVersion)); }
 

@@ -27,6 +27,19 @@ OGA_EXPORT uint32_t OGA_API_CALL OgaGetApiVersion(void);
 OGA_EXPORT OgaResult* OGA_API_CALL OgaSetOrtLibrary(const char* path);
 
 /**
+ * Names the library of onnxruntime-extensions that OgaTokenizerApplyChatTemplate uses: the file _extensions_pydll*.so
+ * inside the installed Python package of that name. Nothing else needs it.
+ *
+ * The environment variable OGA_ORTX_LIBRARY wins over this path. The file is opened when it is first needed. It refers
+ * to libpython: outside Python, the libpython it was built for is opened before it when the system has one.
+ *
+ * :param path: a file path; NULL or "" forgets an earlier one
+ *
+ * InvalidState when one is already in use from another path. Any thread. Since 0.1.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaSetOrtExtensionsLibrary(const char* path);
+
+/**
  * The version string and file path of the ONNX Runtime in use, as "1.23.0 (/path/libonnxruntime.so)". Loads it when it
  * is not loaded yet.
  *

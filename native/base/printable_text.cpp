@@ -2,22 +2,16 @@
 
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace oga {
 
 namespace {
 
-struct LeadByte {
-  size_t length;
-  uint32_t payload;
-  uint32_t smallest;  // a smaller code point in this length is an overlong form
-};
-
-LeadByte ReadLeadByte(uint8_t byte) {
-  if (byte < 0x80) return {1, byte, 0};
-  if (byte >= 0xc2 && byte < 0xe0) return {2, byte & 0x1fu, 0x80};
-  if (byte >= 0xe0 && byte < 0xf0) return {3, byte & 0x0fu, 0x800};
-  if (byte >= 0xf0 && byte < 0xf5) return {4, byte & 0x07u, 0x10000};
-  return {0, 0, 0};
+// The bytes of the well-formed character at the start of `bytes`; 0 when there is none.
+size_t CharacterLength(std::string_view bytes) {
+  const Utf8Step step = NextUtf8(bytes);
+  return step.kind == Utf8Kind::kCharacter ? step.length : 0;
 }
 
 bool IsControl(std::string_view character) {
@@ -36,26 +30,11 @@ void AppendEscaped(std::string& out, std::string_view bytes) {
 
 }  // namespace
 
-size_t Utf8CharacterLength(std::string_view bytes) {
-  if (bytes.empty()) return 0;
-  const LeadByte lead = ReadLeadByte(static_cast<uint8_t>(bytes[0]));
-  if (lead.length == 0 || lead.length > bytes.size()) return 0;
-  uint32_t code_point = lead.payload;
-  for (size_t i = 1; i < lead.length; ++i) {
-    const auto byte = static_cast<uint8_t>(bytes[i]);
-    if ((byte & 0xc0) != 0x80) return 0;
-    code_point = code_point << 6 | (byte & 0x3fu);
-  }
-  const bool is_surrogate = code_point >= 0xd800 && code_point < 0xe000;
-  if (code_point < lead.smallest || code_point > 0x10ffff || is_surrogate) return 0;
-  return lead.length;
-}
-
 std::string Printable(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());
   while (!bytes.empty()) {
-    const size_t length = Utf8CharacterLength(bytes);
+    const size_t length = CharacterLength(bytes);
     const std::string_view character = bytes.substr(0, length == 0 ? 1 : length);
     if (length == 0 || IsControl(character)) {
       AppendEscaped(out, character);
@@ -70,7 +49,7 @@ std::string Printable(std::string_view bytes) {
 std::string Quoted(std::string_view bytes, size_t max_bytes) {
   size_t end = 0;
   while (end < bytes.size() && end < max_bytes) {
-    const size_t length = Utf8CharacterLength(bytes.substr(end));
+    const size_t length = CharacterLength(bytes.substr(end));
     end += length == 0 ? 1 : length;
   }
   return "'" + Printable(bytes.substr(0, end)) + (end < bytes.size() ? "...'" : "'");

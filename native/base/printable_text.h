@@ -7,9 +7,6 @@
 
 namespace oga {
 
-// The number of bytes of the well-formed UTF-8 character at the start of `bytes`; 0 when there is none.
-size_t Utf8CharacterLength(std::string_view bytes);
-
 // `bytes` with control characters and everything that is not UTF-8 written as \xNN, byte by byte. A path that is not
 // UTF-8 stays recognisable and the message stays decodable for every caller.
 std::string Printable(std::string_view bytes);

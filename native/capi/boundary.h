@@ -22,7 +22,9 @@
 #include "engine/turn_options.h"
 #include "model/genai_config.h"
 #include "model/model.h"
+#include "model/tokenizer/tokenizer.h"
 #include "oga/oga.h"
+#include "search/text_stream.h"
 
 // One holder per handle. OgaRequest, OgaEngineEvent and OgaTurnUsage have none; see AsInternal.
 struct OgaConfig {
@@ -54,6 +56,15 @@ struct OgaSequences {
 };
 struct OgaStringArray {
   std::vector<std::string> strings;
+};
+struct OgaTokenizer {
+  std::shared_ptr<const oga::Tokenizer> tokenizer;
+  bool add_special_tokens = false;
+  bool skip_special_tokens = true;
+};
+struct OgaTokenizerStream {
+  oga::search::TextStream stream;
+  std::string piece;  // what the last call handed out
 };
 
 namespace oga::capi {

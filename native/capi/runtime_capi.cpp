@@ -1,5 +1,6 @@
 #include "capi/boundary.h"
 #include "ort/environment.h"
+#include "ort/extensions.h"
 #include "ort/library.h"
 
 using oga::capi::Guard;
@@ -10,6 +11,10 @@ uint32_t OGA_API_CALL OgaGetApiVersion(void) { return OGA_API_VERSION; }
 
 OgaResult* OGA_API_CALL OgaSetOrtLibrary(const char* path) {
   return Guard([&] { oga::ort::SetLibraryPath(path == nullptr ? "" : path); });
+}
+
+OgaResult* OGA_API_CALL OgaSetOrtExtensionsLibrary(const char* path) {
+  return Guard([&] { oga::ort::SetExtensionsPath(path == nullptr ? "" : path); });
 }
 
 OgaResult* OGA_API_CALL OgaGetOrtVersion(const char** out) {

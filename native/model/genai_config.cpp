@@ -78,6 +78,11 @@ GenaiConfig GenaiConfig::FromRoot(std::shared_ptr<const JsonValue> root_value, c
   config.eos_token_ids_ = ReadEosTokenIds(model, config.vocab_size_);
   config.bos_token_id_ = ReadSpecialTokenId(model, "bos_token_id", config.vocab_size_, notes);
   config.pad_token_id_ = ReadSpecialTokenId(model, "pad_token_id", config.vocab_size_, notes);
+  MarkerTokenIds& markers = config.marker_token_ids_;
+  markers.tool_call_begin = ReadSpecialTokenId(model, "bot_token_id", config.vocab_size_, notes);
+  markers.tool_call_end = ReadSpecialTokenId(model, "eot_token_id", config.vocab_size_, notes);
+  markers.reasoning_begin = ReadSpecialTokenId(model, "bor_token_id", config.vocab_size_, notes);
+  markers.reasoning_end = ReadSpecialTokenId(model, "eor_token_id", config.vocab_size_, notes);
   for (const char* key :
        {"sep_token_id", "decoder_start_token_id", "image_token_id", "video_token_id", "vision_start_token_id"}) {
     ReadSpecialTokenId(model, key, config.vocab_size_, notes);

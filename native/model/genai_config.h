@@ -69,6 +69,14 @@ struct DecoderConfig {
   std::vector<int32_t> paged_layers;  // logical layer ids that own paged keys and values; all when not configured
 };
 
+// Tokens around parts of an answer, as far as the model has them.
+struct MarkerTokenIds {
+  std::optional<TokenId> tool_call_begin;  // bot_token_id
+  std::optional<TokenId> tool_call_end;    // eot_token_id
+  std::optional<TokenId> reasoning_begin;  // bor_token_id
+  std::optional<TokenId> reasoning_end;    // eor_token_id
+};
+
 // `engine.dynamic_batching` as written; what is not there is resolved when an engine is created.
 struct DynamicBatchingConfig {
   std::optional<uint32_t> block_size;
@@ -109,6 +117,7 @@ class GenaiConfig {
   const std::vector<TokenId>& eos_token_ids() const { return eos_token_ids_; }
   std::optional<TokenId> bos_token_id() const { return bos_token_id_; }
   std::optional<TokenId> pad_token_id() const { return pad_token_id_; }
+  const MarkerTokenIds& marker_token_ids() const { return marker_token_ids_; }
   const DecoderConfig& decoder() const { return decoder_; }
   const std::vector<std::string>& providers() const { return decoder_.session.providers; }
   const SearchDefaults& search() const { return search_; }
@@ -134,6 +143,7 @@ class GenaiConfig {
   std::vector<TokenId> eos_token_ids_;
   std::optional<TokenId> bos_token_id_;
   std::optional<TokenId> pad_token_id_;
+  MarkerTokenIds marker_token_ids_;
   DecoderConfig decoder_;
   SearchDefaults search_;
   uint32_t chunk_size_tokens_ = 0;

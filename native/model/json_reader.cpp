@@ -57,7 +57,8 @@ struct TrackedIterator {
 // Receives the parser's events and grows the tree. The callback names are the parser's.
 class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  TreeBuilder(const JsonValue::Source& source, const ReadPosition& position) : source_(source), position_(position) {}
+  TreeBuilder(const JsonValue::Source& source, const ReadPosition& position, JsonSink* sink)
+      : source_(source), position_(position), sink_(sink) {}
 
   JsonValue TakeRoot() { return std::move(root_); }
 
@@ -122,12 +123,17 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool Add(JsonValue value);
   bool Open(JsonValue::Kind kind);
   bool Close();
+  void CheckDepth(size_t depth) const;
   std::string PathOfOpen() const;
+  std::string PathOfNext() const;
 
   const JsonValue::Source source_;
   const ReadPosition& position_;
+  JsonSink* const sink_;
   std::vector<OpenContainer> open_;
   JsonValue root_;
+  std::vector<size_t> taken_;  // values so far in each open list and object of what the sink takes; empty outside
+  std::string taken_name_;
 };
 
 bool TreeBuilder::number_float(number_float_t, const string_t& token) {
@@ -151,6 +157,10 @@ bool TreeBuilder::number_float(number_float_t, const string_t& token) {
 }
 
 bool TreeBuilder::key(string_t& name) {
+  if (!taken_.empty()) {
+    taken_name_ = std::move(name);
+    return true;
+  }
   OpenContainer& object = open_.back();
   object.name_line = LineOfLastToken();
   if (!object.names.insert(name).second) {
@@ -166,7 +176,10 @@ bool TreeBuilder::key(string_t& name) {
 }
 
 bool TreeBuilder::Add(JsonValue value) {
-  if (open_.empty()) {
+  if (!taken_.empty()) {
+    sink_->OnLeaf({value.kind, taken_name_, value.text, value.integer, taken_.size(), taken_.back()++, value.line});
+    taken_name_.clear();
+  } else if (open_.empty()) {
     root_ = std::move(value);
   } else if (OpenContainer& container = open_.back(); container.value.kind == JsonValue::Kind::kArray) {
     container.value.elements.push_back(std::move(value));
@@ -177,15 +190,30 @@ bool TreeBuilder::Add(JsonValue value) {
 }
 
 bool TreeBuilder::Open(JsonValue::Kind kind) {
-  if (open_.size() == kMaxDepth) {
-    Throw(StatusCode::kInvalidArgument, Where(source_, LineOfLastToken()), "objects and lists are nested deeper than ",
-          kMaxDepth, " levels; no key of a config is");
+  CheckDepth(open_.size() + taken_.size());
+  if (!taken_.empty()) {
+    ++taken_.back();
+    taken_.push_back(0);
+    taken_name_.clear();
+    return true;
   }
+  const bool is_taken = sink_ != nullptr && !open_.empty() && sink_->Takes(PathOfNext());
   open_.push_back({NewValue(kind), {}, 0, {}});
+  if (is_taken) taken_.push_back(0);
   return true;
 }
 
+void TreeBuilder::CheckDepth(size_t depth) const {
+  if (depth < kMaxDepth) return;
+  Throw(StatusCode::kInvalidArgument, Where(source_, LineOfLastToken()), "objects and lists are nested deeper than ",
+        kMaxDepth, " levels; nothing that has a meaning here is");
+}
+
 bool TreeBuilder::Close() {
+  if (!taken_.empty()) {
+    taken_.pop_back();
+    if (!taken_.empty()) return true;
+  }
   JsonValue value = std::move(open_.back().value);
   open_.pop_back();
   return Add(std::move(value));
@@ -198,6 +226,13 @@ std::string TreeBuilder::PathOfOpen() const {
     path = is_array ? JoinPath(path, open_[i].value.elements.size()) : JoinPath(path, open_[i].name);
   }
   return path;
+}
+
+// Of the value that comes next.
+std::string TreeBuilder::PathOfNext() const {
+  const OpenContainer& parent = open_.back();
+  if (parent.value.kind == JsonValue::Kind::kArray) return JoinPath(PathOfOpen(), parent.value.elements.size());
+  return JoinPath(PathOfOpen(), parent.name);
 }
 
 int ColumnOf(const ReadPosition& position, const char* at) {
@@ -250,7 +285,7 @@ void RefuseNul(std::string_view text, const JsonValue::Source& source) {
 
 }  // namespace
 
-JsonValue ReadJson(std::string_view text, const JsonValue::Source& source) {
+JsonValue ReadJson(std::string_view text, const JsonValue::Source& source, JsonSink* sink) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     Throw(StatusCode::kInvalidArgument, *source, " is UTF-16; save it as UTF-8");
   }
@@ -260,7 +295,7 @@ JsonValue ReadJson(std::string_view text, const JsonValue::Source& source) {
   }
   RefuseNul(text, source);
   ReadPosition position{text.data(), text.data()};
-  TreeBuilder builder(source, position);
+  TreeBuilder builder(source, position, sink);
   nlohmann::json::sax_parse(TrackedIterator{text.data(), &position},
                             TrackedIterator{text.data() + text.size(), &position}, &builder);
   return builder.TakeRoot();

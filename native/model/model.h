@@ -9,6 +9,7 @@
 #include "model/engine_limits.h"
 #include "model/genai_config.h"
 #include "model/model_executor.h"
+#include "model/tokenizer/tokenizer.h"
 
 namespace oga {
 
@@ -19,6 +20,10 @@ class Model {
   virtual const std::string& type() const = 0;
   virtual const std::string& device_type() const = 0;  // "CPU"
   virtual const ModelTraits& traits() const = 0;
+
+  // The tokenizer of the model's folder, read when it is first asked for. Throws Error{kNotFound} when there is none,
+  // and what Tokenizer::FromConfig throws for one that cannot be used; nothing else of a model needs it.
+  virtual std::shared_ptr<const Tokenizer> tokenizer() const;
 
   // The engine's limits: configured ones as they are, the rest by default, num_blocks from the memory that is really
   // available when it is not configured (reported in the info log).

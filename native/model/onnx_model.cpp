@@ -1,5 +1,7 @@
 #include "model/onnx_model.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable_text.h"
@@ -7,6 +9,7 @@
 #include "model/limits_resolution.h"
 #include "model/onnx_executor.h"
 #include "model/onnx_file.h"
+#include "model/read_file.h"
 
 namespace oga {
 
@@ -30,7 +33,31 @@ OnnxModel::OnnxModel(const GenaiConfig& config)
     : config_(config),
       session_(OpenSession(config)),
       manifest_(ReadManifest(session_->inputs(), session_->outputs(), config)),
-      traits_{.vocab_size = config.vocab_size(), .eos_token_ids = config.eos_token_ids(), .search = config.search()} {}
+      traits_{.vocab_size = config.vocab_size(), .eos_token_ids = config.eos_token_ids(), .search = config.search()} {
+  traits_.sampleable_tokens = CountSampleable();
+}
+
+std::shared_ptr<const Tokenizer> OnnxModel::tokenizer() const {
+  const std::lock_guard lock(tokenizer_mutex_);
+  if (!tokenizer_) tokenizer_ = Tokenizer::FromConfig(config_);
+  return tokenizer_;
+}
+
+// One above the largest id that the tokenizer knows; from there on the vocabulary is padding. 0 when nobody can tell.
+int32_t OnnxModel::CountSampleable() const {
+  if (!FileExists(config_.folder() + "/" + kTokenizerFileName)) return 0;
+  try {
+    const auto known = static_cast<int64_t>(tokenizer()->token_bytes()->size());
+    return static_cast<int32_t>(std::min<int64_t>(known, config_.vocab_size()));
+  } catch (const Error& error) {
+    // Token ids work without text; whoever asks for text gets the error.
+    log::Warning(
+        Message("the tokenizer cannot be used, so text is not available and padding of the vocabulary may be "
+                "sampled: ",
+                error.message()));
+    return 0;
+  }
+}
 
 EngineLimits OnnxModel::ResolveLimits() const { return ResolveEngineLimits(config_, manifest_.bytes_per_slot()); }
 

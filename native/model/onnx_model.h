@@ -1,9 +1,10 @@
 // A decoder loaded through ONNX Runtime; what LoadOnnxModel of model.h returns.
 //
-// Immutable after construction, used from any thread.
+// Immutable after construction but for the tokenizer, which is read once; used from any thread.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "model/manifest.h"
@@ -19,15 +20,20 @@ class OnnxModel final : public Model {
   const std::string& type() const override { return config_.model_type(); }
   const std::string& device_type() const override { return device_type_; }
   const ModelTraits& traits() const override { return traits_; }
+  std::shared_ptr<const Tokenizer> tokenizer() const override;
   EngineLimits ResolveLimits() const override;
   std::unique_ptr<ModelExecutor> CreateExecutor(const EngineLimits& limits) const override;
 
  private:
+  int32_t CountSampleable() const;
+
   GenaiConfig config_;
   std::shared_ptr<const ort::Session> session_;
   DecoderManifest manifest_;
   ModelTraits traits_;
   std::string device_type_ = "CPU";
+  mutable std::mutex tokenizer_mutex_;
+  mutable std::shared_ptr<const Tokenizer> tokenizer_;  // null until it is asked for
 };
 
 }  // namespace oga

@@ -1,4 +1,4 @@
-"""Finds and opens liboga on first use, and tells it where the installed ONNX Runtime is.
+"""Finds and opens liboga on first use, and tells it where the installed ONNX Runtime and its extensions are.
 
 ``lib`` has one attribute per function of the C API. The interpreter lock is free while one of them runs.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from oga.errors import MissingFileError, UnsupportedError
 
-__all__ = ["ffi", "lib", "library_path", "onnxruntime_library"]
+__all__ = ["extensions_library", "ffi", "lib", "library_path", "onnxruntime_library"]
 
 LIBRARY_VARIABLE = "OGA_LIBRARY"
 LIBRARY_NAME = "liboga.so"
@@ -42,6 +42,18 @@ def onnxruntime_library() -> Path | None:
         found = sorted(Path(folder, "capi").glob("libonnxruntime.so*"), key=_version_key)
         if found:
             return found[-1]
+    return None
+
+
+def extensions_library() -> Path | None:
+    """The shared library inside the installed ``onnxruntime_extensions`` package, found without importing it.
+
+    None when there is no such package or it carries no library.
+    """
+    spec = importlib.util.find_spec("onnxruntime_extensions")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for found in sorted(Path(folder).glob("_extensions_pydll*.so")):
+            return found
     return None
 
 
@@ -80,6 +92,7 @@ def _open_library() -> Any:
         ) from None
     _check_version(opened, path)
     _name_onnxruntime(opened)
+    _name_extensions(opened)
     return opened
 
 
@@ -102,6 +115,12 @@ def _name_onnxruntime(opened: Any) -> None:
         return
     # Refused only when a host program has already set a runtime to work; that one then stays.
     opened.OgaDestroyResult(opened.OgaSetOrtLibrary(os.fsencode(path)))
+
+
+def _name_extensions(opened: Any) -> None:
+    path = extensions_library()
+    if path is not None:
+        opened.OgaDestroyResult(opened.OgaSetOrtExtensionsLibrary(os.fsencode(path)))
 
 
 lib = _Library()

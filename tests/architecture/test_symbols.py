@@ -16,6 +16,13 @@ def headers(root: Path) -> list[Path]:
     return sorted((root / "include" / "oga").glob("*.h"))
 
 
+# Functions that the Python layer does without, and why.
+NOT_IN_PYTHON = {
+    "OgaTokenizerDecode": "loses NUL characters; Python decodes by OgaTokenizerStreamDecodeTokens",
+    "OgaTokenizerStreamDecode": "loses NUL characters; Python decodes by OgaTokenizerStreamDecodeTokens",
+}
+
+
 def declared(root: Path) -> dict[str, Path]:
     """Returns every public function and the header that declares it."""
     return {name: path for path in headers(root) for name in DECLARATION.findall(path.read_text(encoding="utf-8"))}
@@ -54,22 +61,22 @@ def ledger_violations(root: Path) -> list[str]:
     return found
 
 
-def reach_violations(root: Path) -> list[str]:
-    """Returns the public functions that the Python layer or the documentation leaves out."""
+def reach_violations(root: Path, exceptions: dict[str, str] = NOT_IN_PYTHON) -> list[str]:
+    """Returns the public functions that the Python layer or the documentation leaves out, and needless exceptions."""
     python = "\n".join(
         path.read_text(encoding="utf-8")
         for path in sorted((root / "oga").rglob("*.py"))
         if path.name not in {"cdef.py", "_ffi.py"}
     )
     called = set(re.findall(r"\bOga\w+", python))
-    found = []
+    found = [f"oga/ calls {name}: remove it from NOT_IN_PYTHON" for name in sorted(called & exceptions.keys())]
     for header in headers(root):
         text = header.read_text(encoding="utf-8")
         names = DECLARATION.findall(text)
         found += [
             f"oga/ never calls {name}: give the noun's Python class a method for it"
             for name in names
-            if name not in called
+            if name not in called and name not in exceptions
         ]
         described = set(DOCUMENTED.findall(text))
         found += [
@@ -103,6 +110,12 @@ TREE = {
 def test_a_complete_tree_passes(plant: Plant) -> None:
     tree = plant(TREE)
     assert ledger_violations(tree) + reach_violations(tree) == []
+
+
+def test_an_exception_that_is_not_needed_is_caught(plant: Plant) -> None:
+    assert reach_violations(plant(TREE), {"OgaDestroyThing": "no reason"}) == [
+        "oga/ calls OgaDestroyThing: remove it from NOT_IN_PYTHON"
+    ]
 
 
 def test_a_function_missing_from_the_ledger_is_caught(plant: Plant) -> None:

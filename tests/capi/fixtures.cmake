@@ -1,6 +1,6 @@
 # What the tests of the C API need besides sources: the test models, and the documented example programs.
 include(${CMAKE_CURRENT_SOURCE_DIR}/models/models.cmake)
-add_dependencies(test_capi test_models)
+add_dependencies(test_capi test_models test_texts fake_extensions)
 foreach(source IN LISTS c_programs)
   get_filename_component(name ${source} NAME_WE)
   add_dependencies(capi_${name} test_models)

@@ -1,6 +1,7 @@
-// oga.hpp as a C++ host uses it. Only the public header is included: it has to stand alone.
+// oga.hpp and tokenizer.hpp as a C++ host uses them. Only the public headers are included: they have to stand alone.
 #include <gtest/gtest.h>
 #include <oga/oga.hpp>
+#include <oga/tokenizer.hpp>
 
 #include <memory>
 #include <string>
@@ -180,12 +181,29 @@ TEST_F(Hpp, Lists) {
   EXPECT_EQ(CodeOf([&] { strings[2]; }), OgaStatusCode_InvalidArgument);
 }
 
+TEST_F(Hpp, Text) {
+  EXPECT_EQ(CodeOf([] { oga::Tokenizer tokenizer{oga::Model(ModelFolder())}; }, "tokenizer.json"),
+            OgaStatusCode_NotFound);
+  oga::Tokenizer tokenizer(oga::test::TextFolder("llama3"));
+  const Tokens plain = tokenizer.Encode("hi 🙂");
+  EXPECT_EQ(tokenizer.Decode(plain), "hi 🙂");
+  tokenizer.SetOption("add_special_tokens", true);
+  EXPECT_EQ(tokenizer.Encode("hi 🙂").size(), plain.size() + 2);
+  oga::TokenizerStream stream = tokenizer.CreateStream();
+  std::string text;
+  for (const int32_t token : plain) text += stream.Decode(token);
+  EXPECT_EQ(text + stream.Finish(), "hi 🙂");
+  EXPECT_EQ(tokenizer.ToTokenId("<|bos|>"), 0);
+  EXPECT_EQ(CodeOf([&] { tokenizer.ApplyChatTemplate("[]", "template"); }, "messages"), OgaStatusCode_InvalidArgument);
+}
+
 TEST_F(Hpp, TheLibrary) {
   EXPECT_EQ(oga::ApiVersion(), OGA_API_VERSION);
   EXPECT_NE(oga::OrtVersion().find("libonnxruntime"), std::string::npos);
   EXPECT_EQ(CodeOf([] { oga::SetLog("nothing", true); }, "'nothing'"), OgaStatusCode_InvalidArgument);
   oga::SetLogCallback(nullptr);
   EXPECT_EQ(CodeOf([] { oga::SetOrtLibrary("other.so"); }, "already in use"), OgaStatusCode_InvalidState);
+  oga::SetOrtExtensionsLibrary("");
   EXPECT_EQ(engine_->GetStatistics().Count("steps"), 0u);
   EXPECT_EQ(CodeOf([&] { engine_->SetTraceFile("no/such/folder/trace"); }, "no/such"), OgaStatusCode_IoError);
   engine_->SetTraceFile("");

@@ -35,6 +35,12 @@ class NullParameters : public WithEngine {
     OgaSequences* sequences = nullptr;
     Must(OgaCreateSequences(&sequences));
     sequences_.reset(sequences);
+    OgaTokenizer* tokenizer = nullptr;
+    Must(OgaCreateTokenizerFromPath(test::DataPath("texts/byte_level").c_str(), &tokenizer));
+    tokenizer_.reset(tokenizer);
+    OgaTokenizerStream* stream = nullptr;
+    Must(OgaCreateTokenizerStream(tokenizer, &stream));
+    tokenizer_stream_.reset(stream);
     OgaStringArray* strings = nullptr;
     Must(OgaCreateStringArray(&strings));
     strings_.reset(strings);
@@ -57,6 +63,7 @@ class NullParameters : public WithEngine {
         {"OgaSetLogCallback", "", [] { return OgaSetLogCallback(nullptr); }},
         {"OgaGetApiVersion", "", [] { return Gives(OgaGetApiVersion(), OGA_API_VERSION); }},
         {"OgaSetOrtLibrary", "", [] { return OgaSetOrtLibrary(nullptr); }},
+        {"OgaSetOrtExtensionsLibrary", "", [] { return OgaSetOrtExtensionsLibrary(nullptr); }},
         {"OgaGetOrtVersion", "out", [] { return OgaGetOrtVersion(nullptr); }},
         {"OgaShutdown", "", [] { return OgaShutdown(), nullptr; }},
         {"OgaCreateConfig", "config_path", [&] { return OgaCreateConfig(nullptr, &config_out_); }},
@@ -231,6 +238,99 @@ class NullParameters : public WithEngine {
     };
   }
 
+  std::vector<NullCase> TokenizerCases() {
+    static const int32_t kToken = 1;
+    static const char* const kKeys[] = {"skip_special_tokens"};
+    const OgaTokenizer* source = tokenizer_.get();
+    return {
+        {"OgaCreateTokenizer", "model", [&] { return OgaCreateTokenizer(nullptr, &tokenizer_out_); }},
+        {"OgaCreateTokenizer", "out", [&] { return OgaCreateTokenizer(model_.get(), nullptr); }},
+        {"OgaCreateTokenizerFromConfig", "config",
+         [&] { return OgaCreateTokenizerFromConfig(nullptr, &tokenizer_out_); }},
+        {"OgaCreateTokenizerFromConfig", "out", [&] { return OgaCreateTokenizerFromConfig(config_.get(), nullptr); }},
+        {"OgaCreateTokenizerFromPath", "config_path",
+         [&] { return OgaCreateTokenizerFromPath(nullptr, &tokenizer_out_); }},
+        {"OgaCreateTokenizerFromPath", "out", [] { return OgaCreateTokenizerFromPath("folder", nullptr); }},
+        {"OgaDestroyTokenizer", "", [] { return OgaDestroyTokenizer(nullptr), nullptr; }},
+        {"OgaUpdateTokenizerOptions", "tokenizer", [] { return OgaUpdateTokenizerOptions(nullptr, kKeys, kKeys, 1); }},
+        {"OgaUpdateTokenizerOptions", "keys",
+         [&] { return OgaUpdateTokenizerOptions(tokenizer_.get(), nullptr, kKeys, 1); }},
+        {"OgaUpdateTokenizerOptions", "values",
+         [&] { return OgaUpdateTokenizerOptions(tokenizer_.get(), kKeys, nullptr, 1); }},
+        {"OgaTokenizerEncode", "tokenizer", [&] { return OgaTokenizerEncode(nullptr, "a", sequences_.get()); }},
+        {"OgaTokenizerEncode", "str", [=, this] { return OgaTokenizerEncode(source, nullptr, sequences_.get()); }},
+        {"OgaTokenizerEncode", "sequences", [=] { return OgaTokenizerEncode(source, "a", nullptr); }},
+        {"OgaTokenizerDecode", "tokenizer", [&] { return OgaTokenizerDecode(nullptr, &kToken, 1, &string_out_); }},
+        {"OgaTokenizerDecode", "tokens", [=, this] { return OgaTokenizerDecode(source, nullptr, 1, &string_out_); }},
+        {"OgaTokenizerDecode", "out_string", [=] { return OgaTokenizerDecode(source, &kToken, 1, nullptr); }},
+        {"OgaTokenizerApplyChatTemplate", "tokenizer",
+         [&] { return OgaTokenizerApplyChatTemplate(nullptr, "t", "[]", nullptr, true, &string_out_); }},
+        {"OgaTokenizerApplyChatTemplate", "messages",
+         [=, this] { return OgaTokenizerApplyChatTemplate(source, "t", nullptr, nullptr, true, &string_out_); }},
+        {"OgaTokenizerApplyChatTemplate", "out_string",
+         [=] { return OgaTokenizerApplyChatTemplate(source, "t", "[]", nullptr, true, nullptr); }},
+        {"OgaTokenizerToTokenId", "tokenizer", [&] { return OgaTokenizerToTokenId(nullptr, "a", &i32_out_); }},
+        {"OgaTokenizerToTokenId", "str", [=, this] { return OgaTokenizerToTokenId(source, nullptr, &i32_out_); }},
+        {"OgaTokenizerToTokenId", "token_id", [=] { return OgaTokenizerToTokenId(source, "a", nullptr); }},
+        {"OgaTokenizerGetTokenBytes", "tokenizer",
+         [&] { return OgaTokenizerGetTokenBytes(nullptr, 0, &bytes_out_, &size_out_); }},
+        {"OgaTokenizerGetTokenBytes", "bytes",
+         [=, this] { return OgaTokenizerGetTokenBytes(source, 0, nullptr, &size_out_); }},
+        {"OgaTokenizerGetTokenBytes", "byte_count",
+         [=, this] { return OgaTokenizerGetTokenBytes(source, 0, &bytes_out_, nullptr); }},
+        {"OgaTokenizerGetEosTokenIds", "tokenizer",
+         [&] { return OgaTokenizerGetEosTokenIds(nullptr, &tokens_out_, &size_out_); }},
+        {"OgaTokenizerGetEosTokenIds", "eos_token_ids",
+         [=, this] { return OgaTokenizerGetEosTokenIds(source, nullptr, &size_out_); }},
+        {"OgaTokenizerGetEosTokenIds", "token_count",
+         [=, this] { return OgaTokenizerGetEosTokenIds(source, &tokens_out_, nullptr); }},
+    };
+  }
+
+  std::vector<NullCase> TokenizerStreamCases() {
+    static const int32_t kToken = 1;
+    OgaTokenizerStream* stream = tokenizer_stream_.get();
+    return {
+        {"OgaCreateTokenizerStream", "tokenizer",
+         [&] { return OgaCreateTokenizerStream(nullptr, &tokenizer_stream_out_); }},
+        {"OgaCreateTokenizerStream", "out", [&] { return OgaCreateTokenizerStream(tokenizer_.get(), nullptr); }},
+        {"OgaDestroyTokenizerStream", "", [] { return OgaDestroyTokenizerStream(nullptr), nullptr; }},
+        {"OgaTokenizerStreamDecode", "stream", [&] { return OgaTokenizerStreamDecode(nullptr, 0, &string_out_); }},
+        {"OgaTokenizerStreamDecode", "out", [=] { return OgaTokenizerStreamDecode(stream, 0, nullptr); }},
+        {"OgaTokenizerStreamDecodeTokens", "stream",
+         [&] { return OgaTokenizerStreamDecodeTokens(nullptr, &kToken, 1, &string_out_, &size_out_); }},
+        {"OgaTokenizerStreamDecodeTokens", "tokens",
+         [=, this] { return OgaTokenizerStreamDecodeTokens(stream, nullptr, 1, &string_out_, &size_out_); }},
+        {"OgaTokenizerStreamDecodeTokens", "out",
+         [=, this] { return OgaTokenizerStreamDecodeTokens(stream, &kToken, 1, nullptr, &size_out_); }},
+        {"OgaTokenizerStreamDecodeTokens", "byte_count",
+         [=, this] { return OgaTokenizerStreamDecodeTokens(stream, &kToken, 1, &string_out_, nullptr); }},
+        {"OgaTokenizerStreamFinish", "stream",
+         [&] { return OgaTokenizerStreamFinish(nullptr, &string_out_, &size_out_); }},
+        {"OgaTokenizerStreamFinish", "out",
+         [=, this] { return OgaTokenizerStreamFinish(stream, nullptr, &size_out_); }},
+        {"OgaTokenizerStreamFinish", "byte_count",
+         [=, this] { return OgaTokenizerStreamFinish(stream, &string_out_, nullptr); }},
+    };
+  }
+
+  std::vector<NullCase> RoleCases() {
+    std::vector<NullCase> cases;
+    const std::pair<const char*, OgaResult* (*)(const OgaTokenizer*, int32_t*)> getters[] = {
+        {"OgaTokenizerGetBosTokenId", OgaTokenizerGetBosTokenId},
+        {"OgaTokenizerGetPadTokenId", OgaTokenizerGetPadTokenId},
+        {"OgaTokenizerGetBotTokenId", OgaTokenizerGetBotTokenId},
+        {"OgaTokenizerGetEotTokenId", OgaTokenizerGetEotTokenId},
+        {"OgaTokenizerGetBorTokenId", OgaTokenizerGetBorTokenId},
+        {"OgaTokenizerGetEorTokenId", OgaTokenizerGetEorTokenId}};
+    for (const auto& [name, get] : getters) {
+      const auto getter = get;
+      cases.push_back({name, "tokenizer", [=, this] { return getter(nullptr, &i32_out_); }});
+      cases.push_back({name, "token_id", [=, this] { return getter(tokenizer_.get(), nullptr); }});
+    }
+    return cases;
+  }
+
   std::vector<NullCase> ListCases() {
     static const char* const kStrings[] = {"a"};
     static const int32_t kToken = 1;
@@ -261,8 +361,8 @@ class NullParameters : public WithEngine {
 
   std::vector<NullCase> AllCases() {
     std::vector<NullCase> all;
-    for (const auto& cases :
-         {LibraryCases(), EngineCases(), EventCases(), RequestCases(), TurnOptionsCases(), ListCases()}) {
+    for (const auto& cases : {LibraryCases(), EngineCases(), EventCases(), RequestCases(), TurnOptionsCases(),
+                              ListCases(), TokenizerCases(), TokenizerStreamCases(), RoleCases()}) {
       all.insert(all.end(), cases.begin(), cases.end());
     }
     return all;
@@ -274,6 +374,8 @@ class NullParameters : public WithEngine {
   RequestOptionsHandle request_options_;
   Owned<OgaSequences, OgaDestroySequences> sequences_;
   Owned<OgaStringArray, OgaDestroyStringArray> strings_;
+  Owned<OgaTokenizer, OgaDestroyTokenizer> tokenizer_;
+  Owned<OgaTokenizerStream, OgaDestroyTokenizerStream> tokenizer_stream_;
   StatisticsHandle statistics_;
   const OgaEngineEvent* event_ = nullptr;
   const OgaTurnUsage* usage_ = nullptr;
@@ -288,6 +390,10 @@ class NullParameters : public WithEngine {
   OgaEngineStatistics* statistics_out_ = nullptr;
   OgaTurnOptions* options_out_ = nullptr;
   OgaStringArray* strings_out_ = nullptr;
+  OgaTokenizer* tokenizer_out_ = nullptr;
+  OgaTokenizerStream* tokenizer_stream_out_ = nullptr;
+  const int32_t* tokens_out_ = nullptr;
+  const uint8_t* bytes_out_ = nullptr;
   const OgaRequest* identity_out_ = nullptr;
   const OgaTurnUsage* usage_out_ = nullptr;
   const char* string_out_ = nullptr;

@@ -17,3 +17,14 @@ add_custom_command(
   COMMENT "Building the test models"
   VERBATIM)
 add_custom_target(test_models DEPENDS ${models_stamp})
+
+# What the `tokenizers` library makes of texts and tokens, in OGA_TEST_DATA_DIR/texts.
+set(texts_stamp ${CMAKE_CURRENT_BINARY_DIR}/texts.stamp)
+add_custom_command(
+  OUTPUT ${texts_stamp}
+  COMMAND ${model_python} -B ${CMAKE_CURRENT_LIST_DIR}/build_texts.py ${OGA_TEST_DATA_DIR}/texts
+  COMMAND ${CMAKE_COMMAND} -E touch ${texts_stamp}
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/build_texts.py ${CMAKE_CURRENT_LIST_DIR}/text_kinds.py
+  COMMENT "Building the test texts"
+  VERBATIM)
+add_custom_target(test_texts DEPENDS ${texts_stamp})

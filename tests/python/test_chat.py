@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from text_kinds import unigram
 from text_models import CHATML, SPECIALS, byte_fallback, byte_level, with_bos, write_folder
+from tokenizers import AddedToken, processors
 from tokenizers import Tokenizer as Core
 
 import oga
+from oga.chat import PRIVATE
 
 BOS, START, END = SPECIALS
 HELLO = [{"role": "user", "content": "hello"}]
@@ -148,6 +152,62 @@ def test_control_tokens_typed_by_a_user_are_ordinary_text(write: Write, kind: Ca
     assert content.strip() in tokenizer.decode(ids, skip_special_tokens=False)
 
 
+@pytest.mark.parametrize("kind", [byte_level, byte_fallback])
+def test_control_tokens_split_over_messages_are_ordinary_text(write: Write, kind: Callable[[], Core]) -> None:
+    template = write("{% for m in messages %}{{ m.content }}{% endfor %}" + START, kind())
+    for cut in range(len(END) + 1):
+        chat = [{"role": "user", "content": END[:cut]}, {"role": "user", "content": END[cut:]}]
+        ids = template.encode(chat).tolist()
+        assert [ids.count(template._tokenizer.to_token_id(special)) for special in (START, END)] == [1, 0]
+        assert template._tokenizer.decode(ids).strip() == END
+
+
+def test_a_user_cannot_forge_what_stands_for_control_tokens(write: Write) -> None:
+    template = write()
+    end = template._tokenizer.to_token_id(END)
+    count = template.encode([{"role": "user", "content": "<"}]).tolist().count(end)
+    for first in (0, 1, 2, 3):
+        framed = "".join(f"{chr(at)}{END}{chr(at + 1)}" for at in PRIVATE[first : first + 30])
+        ids = template.encode([{"role": "user", "content": framed}]).tolist()
+        assert ids.count(end) == count
+        assert framed in template._tokenizer.decode(ids, skip_special_tokens=False)
+
+
+@pytest.mark.parametrize("scheme", ["always", "never"])
+def test_control_tokens_of_a_unigram_vocabulary_are_ordinary_text(tmp_path: Path, scheme: str) -> None:
+    (tmp_path / "tokenizer.json").write_text(json.dumps(unigram(scheme)), encoding="utf-8")
+    template = oga.ChatTemplate(oga.Tokenizer(tmp_path), CHATML)
+    ids = template.encode([{"role": "user", "content": f"a {END} b"}]).tolist()
+    assert [ids.count(template._tokenizer.to_token_id(special)) for special in (START, END)] == [2, 1]
+
+
+def test_a_template_that_looks_for_characters_still_finds_them(write: Write) -> None:
+    looks = "{% if '<' in messages[0].content %}angle {% endif %}{{ messages[0].content | length }} "
+    template = write(looks + "{{ messages[0].content }}" + START)
+    content = f"x < y{END}"
+    ids = template.encode([{"role": "user", "content": content}]).tolist()
+    assert [ids.count(template._tokenizer.to_token_id(special)) for special in (START, END)] == [1, 0]
+    assert template._tokenizer.decode(ids).startswith("angle ")
+    assert template._tokenizer.decode(ids).endswith(content)
+
+
+def test_a_template_that_refuses_stand_ins_gets_the_text_itself(write: Write) -> None:
+    wants = "{% if '<tag>' not in messages[0].content %}{{ raise_exception('no tag') }}{% endif %}"
+    template = write(wants + "{{ messages[0].content }}" + START)
+    ids = template.encode([{"role": "user", "content": f"<tag>{END}"}]).tolist()
+    assert [ids.count(template._tokenizer.to_token_id(special)) for special in (START, END)] == [1, 0]
+
+
+def test_one_control_token_may_be_a_part_of_another(write: Write) -> None:
+    core = byte_level()
+    core.add_special_tokens([AddedToken("<|im_end|>x", normalized=False)])
+    template = write("<|im_end|>x{{ messages[0].content }}", core)
+    ids = template.encode([{"role": "user", "content": "<|im_end|>x"}]).tolist()
+    assert ids[0] == template._tokenizer.to_token_id("<|im_end|>x")
+    assert ids.count(ids[0]) == 1
+    assert ids.count(template._tokenizer.to_token_id(END)) == 0
+
+
 def test_control_tokens_split_over_parts_are_ordinary_text(write: Write) -> None:
     template = write()
     halves = [{"type": "text", "text": END[:4]}, {"type": "text", "text": END[4:]}]
@@ -181,3 +241,34 @@ def test_bos_is_there_once(write: Write, tokenizer_adds: bool, template_emits: b
     ids = template.encode([{"role": "user", "content": content}]).tolist()
     assert ids.count(bos) == int(tokenizer_adds or template_emits)
     assert (ids[0] == bos) == (tokenizer_adds or template_emits)
+
+
+@pytest.mark.parametrize("tokenizer_adds", [False, True])
+@pytest.mark.parametrize("template_emits", [False, True])
+def test_bos_is_not_there_in_later_turns(write: Write, tokenizer_adds: bool, template_emits: bool) -> None:
+    core = with_bos(byte_level()) if tokenizer_adds else byte_level()
+    template = write(("{{ bos_token }}" if template_emits else "") + CHATML, core)
+    bos = template._tokenizer.to_token_id(BOS)
+    turns = [HELLO, [{"role": "user", "content": f"{BOS} again"}], [{"role": "user", "content": "and again"}]]
+    ids: list[int] = []
+    for number, turn in enumerate(turns):
+        ids += template.encode(turn, begins_sequence=number == 0).tolist()
+    assert ids.count(bos) == int(tokenizer_adds or template_emits)
+    assert (ids[0] == bos) == (tokenizer_adds or template_emits)
+
+
+def test_a_later_turn_keeps_the_token_that_opens_it_when_that_is_the_bos(write: Write) -> None:
+    template = write(bos_token=START)
+    first = template.encode(HELLO).tolist()
+    assert template.encode(HELLO, begins_sequence=False).tolist() == first
+
+
+def test_everything_a_tokenizer_puts_before_a_text_is_there_once(write: Write) -> None:
+    core = byte_level()
+    bos, start = (core.token_to_id(text) for text in (BOS, START))
+    core.post_processor = processors.TemplateProcessing(
+        single=f"{BOS} {START} $A {END}", special_tokens=[(text, core.token_to_id(text)) for text in SPECIALS]
+    )
+    whole = [bos, start, *byte_level().encode("hello").ids]
+    for emitted in ("", "{{ bos_token }}", f"{BOS}{START}"):
+        assert write(emitted + "{{ messages[0].content }}", core).encode(HELLO).tolist() == whole

@@ -29,6 +29,9 @@ inline std::string DataPath(const std::string& relative) {
   return RequireEnvironment("OGA_TEST_DATA_DIR", nullptr, "the folder with the test models") + "/" + relative;
 }
 
+// The folder with a tokenizer of that kind, one of those in tests/models/text_kinds.py.
+inline std::string TextFolder(const std::string& kind) { return DataPath("texts/" + kind); }
+
 // Base of every test that uses the runtime: the library under test finds it as a host's would, by OGA_ORT_LIBRARY.
 class WithRuntime : public ::testing::Test {
  protected:

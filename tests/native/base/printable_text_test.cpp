@@ -45,14 +45,5 @@ TEST(PrintableText, CutsALongQuoteBetweenCharacters) {
   EXPECT_EQ(Quoted("\xff\xff\xff", 2), "'\\xff\\xff...'");
 }
 
-TEST(PrintableText, KnowsTheLengthOfACharacter) {
-  EXPECT_EQ(Utf8CharacterLength(""), 0u);
-  EXPECT_EQ(Utf8CharacterLength("a"), 1u);
-  EXPECT_EQ(Utf8CharacterLength("éa"), 2u);
-  EXPECT_EQ(Utf8CharacterLength("模a"), 3u);
-  EXPECT_EQ(Utf8CharacterLength("🙂a"), 4u);
-  EXPECT_EQ(Utf8CharacterLength("\xbf"), 0u);
-}
-
 }  // namespace
 }  // namespace oga

@@ -1,2 +1,2 @@
 include(${CMAKE_CURRENT_SOURCE_DIR}/models/models.cmake)
-add_dependencies(test_model test_models)
+add_dependencies(test_model test_models test_texts)

@@ -177,6 +177,35 @@ TEST(JsonReader, RefusesNestingThatNoConfigHas) {
   EXPECT_CONTAINS(ErrorOf([] { Read(std::string(1000000, '[')); }).message(), "deeper than 64");
 }
 
+// Takes "big" wherever it is and writes down what it gets.
+class BigSink final : public JsonSink {
+ public:
+  bool Takes(const std::string& path) override { return path.ends_with("big"); }
+  void OnLeaf(const JsonLeaf& leaf) override {
+    seen += Message(leaf.line, ':', leaf.depth, '.', leaf.index, ' ', std::string(leaf.name), '=',
+                    std::string(leaf.text), leaf.integer, ' ');
+  }
+  std::string seen;
+};
+
+TEST(JsonReader, HandsLargeContainersToASinkAndLeavesThemEmptyInTheTree) {
+  BigSink sink;
+  const JsonValue root = ReadJson(
+      "{\"a\": {\"big\": {\"x\": 7,\n \"y\": [\"p\", {\"q\": 8}, []], \"x\": 9}, \"b\": 5},\n"
+      " \"big\": [], \"c\": [{\"big\": [1]}, 2]}",
+      std::make_shared<const std::string>("text"), &sink);
+  EXPECT_EQ(sink.seen, "1:1.0 x=77 2:2.0 =p0 2:3.0 q=88 2:1.2 x=99 3:1.0 =11 ");
+  EXPECT_EQ(testing::WriteJson(root),
+            testing::WriteJson(Read("{\"a\": {\"big\": {}, \"b\": 5}, \"big\": [], \"c\": [{\"big\": []}, 2]}")));
+}
+
+TEST(JsonReader, BoundsTheNestingOfWhatASinkTakes) {
+  BigSink sink;
+  const std::string deep = "{\"big\": " + std::string(64, '[');
+  EXPECT_CONTAINS(ErrorOf([&] { ReadJson(deep, std::make_shared<const std::string>("text"), &sink); }).message(),
+                  "deeper than 64");
+}
+
 TEST(JsonReader, ShowsForeignBytesReadably) {
   const Error error = ErrorOf([] { Read("{\"a\": \"\xff\"}"); });
   EXPECT_CONTAINS(error.message(), "\\xff");

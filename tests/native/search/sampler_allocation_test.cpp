@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "native/search/allocations.h"
 #include "native/search/reference_sampler.h"
 
 namespace {
@@ -25,6 +26,8 @@ std::atomic<int> g_allocations{0};
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+
+int oga::search::testing::CountAllocations() { return g_allocations; }
 
 namespace oga::search {
 namespace {
