@@ -260,5 +260,5 @@ def turn_error(code: EngineErrorCode) -> OgaError:
         )
     return ModelError(
         "The turn failed, and no other: the model gave numbers that no token can be chosen from (NaN or infinity), "
-        "or its sequence can never fit the engine's cache."
+        "its options left no token to choose, or its sequence can never fit the engine's cache."
     )

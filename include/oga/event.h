@@ -34,9 +34,9 @@ typedef uint32_t OgaEngineEventFlags;
  *
  * CapacityDeferred: nothing can run for want of cache blocks. ExecutionCapacityExceeded: the model ran out of memory;
  * the step was rolled back and the next ones are smaller. RetryableExecution: the step was rolled back. After these
- * three the engine is healthy; run it again. RequestUnserviceable: this turn cannot be served (it could never fit, or
- * its logits are not numbers); no other is affected. EngineContractFailure and EngineExecutionFailure: the engine has
- * failed for good and every open turn with it.
+ * three the engine is healthy; run it again. RequestUnserviceable: this turn cannot be served (it could never fit, its
+ * logits are not numbers, or its options leave no token to choose); no other is affected. EngineContractFailure and
+ * EngineExecutionFailure: the engine has failed for good and every open turn with it.
  */
 typedef uint32_t OgaErrorCode;
 

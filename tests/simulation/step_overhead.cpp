@@ -1,7 +1,8 @@
 // Microseconds per decode step spent outside the model: plan, reserve, pack, sample a tiny vocabulary, commit, drain.
 //
 // Prints one line per number of rows: the median over many steps, and per row. A second block holds the rows at 16 and
-// varies what must not matter: dormant residents, waiting requests, pool size.
+// varies what must not matter: dormant residents, waiting requests, pool size. A third one is the sampler's cost on a wide
+// vocabulary.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -9,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "simulation/constant_executor.h"
+#include "simulation/sampler_cost.h"
 
 namespace {
 
@@ -59,5 +61,6 @@ int main() {
   std::printf("1000 waiting requests              %8.2f\n", MedianStepMicroseconds(16, 1000, 0, 1));
   std::printf("1000 dormant residents             %8.2f\n", MedianStepMicroseconds(16, 0, 1000, 1));
   std::printf("a pool 32 times as large           %8.2f\n", MedianStepMicroseconds(16, 0, 0, 32));
+  PrintSamplerCost();
   return 0;
 }
