@@ -203,7 +203,7 @@ def open_stream(
     engine: Engine, prompt: str | Sequence[Message] | Tokens, options: RequestOptions | None, generation: Generation
 ) -> Stream[Any]:
     """What :meth:`oga.Engine.stream` does."""
-    settings = _turn_settings(generation)
+    settings = turn_settings(generation)
     tokens, decode = _encoded(engine, prompt)
     group = engine._streams
     if group is None:
@@ -231,7 +231,7 @@ def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, Callable[[int | None]
     return tokens, lambda token: text.finish() if token is None else text.decode(token)
 
 
-def _turn_settings(generation: Generation) -> dict[str, Any]:
+def turn_settings(generation: Generation) -> dict[str, Any]:
     """The keywords of TurnOptions for those of a stream: a distribution that is described is sampled from."""
     settings: dict[str, Any] = dict(generation)
     keywords = Generation.__required_keys__ | Generation.__optional_keys__
