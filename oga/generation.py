@@ -45,8 +45,9 @@ class Delta:
     comes late gets everything since its last visit in one piece.
     """
 
-    text: str = ""
     token_ids: list[int] = dataclasses.field(default_factory=list)
+    pieces: list[str] = dataclasses.field(default_factory=list)
+    """The text that each token made visible, then perhaps what the end of the turn did; often empty."""
     logprobs: list[TokenLogprobs] = dataclasses.field(default_factory=list)
     """One per token id when the turn was asked for log-probabilities, otherwise empty."""
     prompt_logprobs: list[TokenLogprobs | None] | None = None
@@ -59,6 +60,11 @@ class Delta:
     """The turn's token counts, on the last piece."""
 
     @property
+    def text(self) -> str:
+        """All of it as one text."""
+        return "".join(self.pieces)
+
+    @property
     def last(self) -> bool:
         """Whether the turn is over with this piece."""
         return self.finish_reason is not FinishReason.NONE
@@ -67,24 +73,22 @@ class Delta:
 class Pending:
     """Pieces of a turn that nobody has read yet, merged into one: as large as the turn's own output, no more."""
 
-    __slots__ = ("_merged", "_texts")
+    __slots__ = ("_merged",)
 
     def __init__(self) -> None:
         self._merged: Delta | None = None
-        self._texts: list[str] = []
 
     def __bool__(self) -> bool:
         return self._merged is not None
 
     def add(self, delta: Delta) -> None:
         """Merges a piece; the object given belongs to this one from then on."""
-        if delta.text:
-            self._texts.append(delta.text)
         if self._merged is None:
             self._merged = delta
             return
         merged = self._merged
         merged.token_ids += delta.token_ids
+        merged.pieces += delta.pieces
         merged.logprobs += delta.logprobs
         merged.prompt_logprobs = merged.prompt_logprobs or delta.prompt_logprobs
         merged.finish_reason = delta.finish_reason
@@ -94,9 +98,6 @@ class Pending:
     def take(self) -> Delta | None:
         """What has come since the last call; None when nothing has."""
         merged, self._merged = self._merged, None
-        if merged is not None:
-            merged.text = "".join(self._texts)
-            self._texts.clear()
         return merged
 
 

@@ -154,7 +154,7 @@ class Turns:
         delta = Delta()
         if (token := event.token) is not None:
             delta.token_ids.append(token)
-        delta.text = _text(turn, event)
+        _add_text(turn, event, delta)
         delta.finish_reason = event.finish_reason
         if not delta.last:
             turn.receiver.receive(delta)
@@ -200,9 +200,9 @@ class Turns:
         time.sleep(min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * self._fruitless_runs))
 
 
-def _text(turn: OpenTurn, event: EngineEvent) -> str:
+def _add_text(turn: OpenTurn, event: EngineEvent, delta: Delta) -> None:
     if turn.decoder is None:
-        return ""
-    token = event.token
-    text = "" if token is None else turn.decoder.decode(token)
-    return text + (turn.decoder.finish() if event.finish_reason is not FinishReason.NONE else "")
+        return
+    delta.pieces += [turn.decoder.decode(token) for token in delta.token_ids]
+    if event.finish_reason is not FinishReason.NONE:
+        delta.pieces.append(turn.decoder.finish())

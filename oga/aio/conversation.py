@@ -119,6 +119,11 @@ class Conversation:
         return self._is_busy
 
     @property
+    def is_leaving(self) -> bool:
+        """Whether the turn that goes on has lost its reader and ends with the next step."""
+        return self._is_leaving
+
+    @property
     def tokens(self) -> int:
         """How long the sequence is, in tokens."""
         return len(self._sequence)

@@ -22,7 +22,9 @@ from oga.request import RequestOptions
 from oga.stream import Generation, turn_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from oga._native.tokens import Tokens
 
     from oga.generation import Prompt, Result
     from oga.statistics import EngineStatistics
@@ -168,6 +170,22 @@ class AsyncEngine:
         self._opened  # noqa: B018
         options = partial(_request_options, max_session_tokens, priority, cache_salt)
         return Conversation(self._owner, self._prompts, self.model, options)
+
+    async def encode(
+        self, prompt: Prompt, encode: Callable[[Any], Sequence[int]] | None = None
+    ) -> Sequence[int] | Tokens:
+        """Token ids of a prompt, made on the thread for that; by ``encode`` when it is given.
+
+        Raises as :meth:`stream` for a text that is too long to fit.
+        """
+        self._opened  # noqa: B018
+        return await self._prompts.encode(prompt, encode)
+
+    async def run_on_text_thread(self, function: Callable[[], T]) -> T:
+        """Calls ``function`` where prompts are encoded: one call at a time, beside the event loop."""
+        self._opened  # noqa: B018
+        found: T = await self._prompts.run(function)
+        return found
 
     async def get_statistics(self) -> EngineStatistics:
         """The engine's counters as they are now, between two steps."""

@@ -25,8 +25,8 @@ class PromptEncoder:
         self._max_request_tokens = max_request_tokens
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="oga-text")
 
-    async def encode(self, prompt: Any) -> Tokens:
-        """Token ids of text and messages; ids are passed on.
+    async def encode(self, prompt: Any, encode: Callable[[Any], Any] | None = None) -> Tokens:
+        """Token ids of text and messages, by ``encode`` when it is given; ids are passed on.
 
         Raises :class:`oga.InvalidArgumentError` for a text that has more characters than the longest request has room
         for, before it is tokenized.
@@ -34,7 +34,7 @@ class PromptEncoder:
         if not isinstance(prompt, str) and not is_chat(prompt):
             tokens: Tokens = prompt
             return tokens
-        encoded: Tokens = await self.run(self._encode, prompt)
+        encoded: Tokens = await self.run(self._encode, prompt, encode)
         return encoded
 
     async def run(self, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -55,9 +55,10 @@ class PromptEncoder:
         """Ends the thread."""
         self._thread.shutdown(wait=False)
 
-    def _encode(self, prompt: Any) -> Tokens:
+    def _encode(self, prompt: Any, encode: Callable[[Any], Any] | None) -> Tokens:
         self.check_length(prompt)
-        return encode_prompt(self._model, prompt)
+        tokens: Tokens = encode_prompt(self._model, prompt) if encode is None else encode(prompt)
+        return tokens
 
     @cached_property
     def _longest_token(self) -> int:
