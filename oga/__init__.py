@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from oga.event import EngineErrorCode, EngineEvent, EngineEventFlags, ErrorCode, FinishReason
     from oga.event_buffer import EngineEventBuffer, EventColumns
     from oga.log import set_log_bool, set_log_callback, set_log_options
+    from oga.logprobs import TokenLogprob, TokenLogprobs
     from oga.model import Model
     from oga.request import Request, RequestOptions
     from oga.result import StatusCode
@@ -91,6 +92,8 @@ __all__ = [
     "StatusCode",
     "Stream",
     "StringArray",
+    "TokenLogprob",
+    "TokenLogprobs",
     "Tokenizer",
     "TokenizerStream",
     "TurnOptions",
@@ -132,6 +135,7 @@ _HOMES = {
     "event": ("EngineErrorCode", "EngineEvent", "EngineEventFlags", "ErrorCode", "FinishReason"),
     "event_buffer": ("EngineEventBuffer", "EventColumns"),
     "log": ("set_log_bool", "set_log_callback", "set_log_options"),
+    "logprobs": ("TokenLogprob", "TokenLogprobs"),
     "model": ("Model",),
     "request": ("Request", "RequestOptions"),
     "result": ("StatusCode",),
