@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from oga.generation import Delta, Result, Timings
     from oga.llm import LLM
     from oga.log import set_log_bool, set_log_callback, set_log_options
+    from oga.logprobs import TokenLogprob, TokenLogprobs
     from oga.model import Model
     from oga.request import Request, RequestOptions
     from oga.result import StatusCode
@@ -106,6 +107,8 @@ __all__ = [
     "Stream",
     "StringArray",
     "Timings",
+    "TokenLogprob",
+    "TokenLogprobs",
     "Tokenizer",
     "TokenizerStream",
     "TurnOptions",
@@ -152,6 +155,7 @@ _HOMES = {
     "generation": ("Delta", "Result", "Timings"),
     "llm": ("LLM",),
     "log": ("set_log_bool", "set_log_callback", "set_log_options"),
+    "logprobs": ("TokenLogprob", "TokenLogprobs"),
     "model": ("Model",),
     "request": ("Request", "RequestOptions"),
     "result": ("StatusCode",),

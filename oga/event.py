@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from oga._native.check import check
 from oga._native.loader import ffi, lib
+from oga.logprobs import TokenLogprobs, read_logprobs
 from oga.usage import TurnUsage, copy_usage
 
 if TYPE_CHECKING:
@@ -152,6 +153,41 @@ class EngineEvent:
         """The turn's token counts; all zero without TURN_FINISHED."""
         with self._buffer._guard:
             return copy_usage(self._read(lib.OgaEngineEventGetUsage, ffi.new("const OgaTurnUsage **")))
+
+    @property
+    def text(self) -> str:
+        """The text that this event makes certain; empty unless the turn emits text (:meth:`TurnOptions.set_emit_text`).
+
+        Whole characters, nothing is ever taken back: what may still become part of a stop string or of a character
+        comes with a later event, the last at the turn's end. The texts of a turn's events add up to its visible text.
+        """
+        out, size = ffi.new("const char **"), ffi.new("size_t *")
+        with self._buffer._guard:
+            self._buffer._check_generation(self._generation)
+            check(lib.OgaEngineEventGetText(self._native, out, size))
+            return bytes(ffi.buffer(out[0], size[0])).decode("utf-8")
+
+    @property
+    def logprobs(self) -> TokenLogprobs | None:
+        """The log-probabilities that come with the token; None unless asked for (:meth:`TurnOptions.set_logprobs`)."""
+        with self._buffer._guard:
+            self._buffer._check_generation(self._generation)
+            return read_logprobs(lib.OgaEngineEventGetLogprobs, self._native)
+
+    @property
+    def prompt_logprobs(self) -> list[TokenLogprobs | None] | None:
+        """The log-probability of every token of the turn's input, on the turn's first event.
+
+        None on other events and unless asked for (:meth:`TurnOptions.set_prompt_logprobs`). The entry of the first
+        token of a sequence, which nothing predicts, is None. A turn that ends early has fewer entries.
+        """
+        count = ffi.new("size_t *")
+        with self._buffer._guard:
+            scored = self._read(lib.OgaEngineEventGetPromptLogprobsCount, count)
+            if scored == 0:
+                return None
+            getter = lib.OgaEngineEventGetPromptLogprobs
+            return [read_logprobs(getter, self._native, index) for index in range(scored)]
 
     def __repr__(self) -> str:
         if not self._buffer._is_current(self._generation):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from oga._native.tokens import Tokens
     from oga.chat import Message
     from oga.errors import OgaError
-    from oga.event import TokenLogprobs
+    from oga.logprobs import TokenLogprobs
     from oga.model import Model
     from oga.usage import TurnUsage
 

@@ -5,6 +5,7 @@ All streams of an engine share one event buffer: a step that one of them asks fo
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from oga.chat import Message
     from oga.engine import Engine
     from oga.event_buffer import EngineEventBuffer
+    from oga.logprobs import TokenLogprobs
     from oga.request import Request, RequestOptions
     from oga.usage import TurnUsage
 
@@ -54,15 +56,24 @@ class Stream(Generic[Piece]):
     """
 
     def __init__(
-        self, engine: Engine, group: StreamGroup, request: Request, decode: Callable[[int | None], Any]
+        self,
+        engine: Engine,
+        group: StreamGroup,
+        request: Request,
+        piece_of: Callable[[EngineEvent], Any],
+        wants_logprobs: bool,
     ) -> None:
-        """``decode(token)`` gives the piece that a token completes, ``decode(None)`` what is left at the end."""
+        """``piece_of(event)`` gives the piece that an event brings; None or an empty text is none."""
         self._engine = engine
         self._group = group
         self._request = request
-        self._decode = decode
+        self._piece_of = piece_of
+        self._wants_logprobs = wants_logprobs
         self._pieces: deque[Piece] = deque()
         self._token_ids: list[int] = []
+        self._logprobs: list[TokenLogprobs] = []
+        self._prompt_logprobs: list[TokenLogprobs | None] | None = None
+        self._stop_string_index: int | None = None
         self._finish_reason = FinishReason.NONE
         self._usage: TurnUsage | None = None
         self._error: OgaError | None = None
@@ -87,6 +98,24 @@ class Stream(Generic[Piece]):
     def token_ids(self) -> list[int]:
         """The tokens generated so far, read or not."""
         return list(self._token_ids)
+
+    @property
+    def logprobs(self) -> list[TokenLogprobs]:
+        """Those of the tokens generated so far; empty unless ``logprobs`` or ``logprob_tokens`` was given."""
+        return list(self._logprobs)
+
+    @property
+    def prompt_logprobs(self) -> list[TokenLogprobs | None] | None:
+        """Those of the prompt's tokens, once it is computed; None unless ``prompt_logprobs`` was given.
+
+        The first token of a sequence follows nothing: its entry is None.
+        """
+        return self._prompt_logprobs
+
+    @property
+    def matched_stop_string_index(self) -> int | None:
+        """Which of ``stop_strings`` ended the turn; None when none did."""
+        return self._stop_string_index
 
     @property
     def error(self) -> OgaError | None:
@@ -137,19 +166,22 @@ class Stream(Generic[Piece]):
     def _receive(self, event: EngineEvent) -> None:
         if (token := event.token) is not None:
             self._token_ids.append(token)
-            self._append(self._decode(token))
+        if self._wants_logprobs:
+            if (logprobs := event.logprobs) is not None:
+                self._logprobs.append(logprobs)
+            if self._prompt_logprobs is None:
+                self._prompt_logprobs = event.prompt_logprobs
+        piece = self._piece_of(event)
+        if piece is not None and piece != "":
+            self._pieces.append(piece)
         if event.finish_reason is not FinishReason.NONE:
-            self._append(self._decode(None))
             self._finish_reason = event.finish_reason
+            self._stop_string_index = event.matched_stop_string_index
             self._usage = event.usage
             if self._finish_reason is FinishReason.FAILED:
                 self._error = turn_error(event.error_code)
             self._request.close()
             self._group.remove(self)
-
-    def _append(self, piece: Any) -> None:
-        if piece is not None and piece != "":
-            self._pieces.append(piece)
 
 
 class StreamGroup:
@@ -204,7 +236,7 @@ def open_stream(
 ) -> Stream[Any]:
     """What :meth:`oga.Engine.stream` does."""
     settings = turn_settings(generation)
-    tokens, decode = _encoded(engine, prompt)
+    tokens, is_text = _encoded(engine, prompt)
     group = engine._streams
     if group is None:
         capacity = engine.get_capabilities().configured_max_batch_size
@@ -212,23 +244,21 @@ def open_stream(
         engine._streams = group
     request = engine.create_request(options=options)
     try:
-        with TurnOptions(request, **settings) as turn_options:
+        with TurnOptions(request, emit_text=is_text, **settings) as turn_options:
             request.begin_turn(tokens, turn_options)
     except BaseException:
         request.close()
         raise
-    return Stream(engine, group, request, decode)
+    wants_logprobs = any(settings.get(name) is not None for name in ("logprobs", "logprob_tokens", "prompt_logprobs"))
+    return Stream(engine, group, request, operator.attrgetter("text" if is_text else "token"), wants_logprobs)
 
 
-def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, Callable[[int | None], Any]]:
-    """Token ids of a prompt, and what turns a generated token into a piece."""
+def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, bool]:
+    """Token ids of a prompt, and whether it was text: then the pieces are text too."""
     is_chat = isinstance(prompt, list | tuple) and len(prompt) > 0 and isinstance(prompt[0], Mapping)
     if not is_chat and not isinstance(prompt, str):
-        return prompt, lambda token: token
-    tokenizer = engine.model.tokenizer
-    text = tokenizer.create_stream()
-    tokens = engine.model.chat_template.encode(prompt) if is_chat else tokenizer.encode(prompt)
-    return tokens, lambda token: text.finish() if token is None else text.decode(token)
+        return prompt, False
+    return engine.model.chat_template.encode(prompt) if is_chat else engine.model.tokenizer.encode(prompt), True
 
 
 def turn_settings(generation: Generation) -> dict[str, Any]:

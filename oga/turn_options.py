@@ -12,9 +12,10 @@ from oga._native.handle import Handle, borrowed
 from oga._native.loader import ffi, lib
 from oga._native.sampling_table import INTEGERS, NUMBERS, ScalarOptions
 from oga._native.tokens import Tokens, as_int32
-from oga.errors import ArgumentTypeError
+from oga.errors import ArgumentTypeError, InvalidArgumentError
 from oga.request import Request
 from oga.sequences import Sequences
+from oga.string_array import StringArray
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -34,6 +35,10 @@ class SamplingSettings(ScalarOptions, total=False):
     banned_sequences: Iterable[Tokens] | None
     allowed_tokens: Tokens | None
     dry_breakers: Tokens | None
+    stop_strings: Iterable[str] | None
+    logprobs: int | None
+    logprob_tokens: Tokens | None
+    prompt_logprobs: int | None
 
 
 class TurnSettings(SamplingSettings, total=False):
@@ -41,6 +46,7 @@ class TurnSettings(SamplingSettings, total=False):
 
     max_generated_tokens: int | None
     min_generated_tokens: int | None
+    emit_text: bool | None
 
 
 class TurnOptions(Handle):
@@ -170,6 +176,52 @@ class TurnOptions(Handle):
         tokens = as_int32(dry_breakers, "dry_breakers")
         self._call(lib.OgaTurnOptionsSetDryBreakers, tokens.pointer, tokens.length)
 
+    def set_stop_strings(self, stop_strings: Iterable[str | bytes]) -> None:
+        """Ends the turn where the text of its output completes one of these strings, with finish reason STOP_STRING.
+
+        A match may begin and end inside tokens; it never reaches back into a prompt. Of several matches the one that
+        ends first counts, then the longest, then the lowest index. The token that completes it is emitted, counted and
+        kept in the sequence; the visible text ends before the match. No string at all unsets.
+
+        At most 16 strings of 16,384 bytes in all, none empty, else :class:`oga.InvalidArgumentError`; a bare string is
+        refused. A turn with stop strings needs the model's tokenizer.
+        """
+        with StringArray(stop_strings) as strings:
+            self._call(lib.OgaTurnOptionsSetStopStrings, strings._pointer)
+
+    def set_emit_text(self, emit_text: bool, *, include_special_tokens: bool = False) -> None:
+        """Lets the turn's events carry :attr:`oga.EngineEvent.text`; needs the model's tokenizer.
+
+        Stop strings act on the same text: with or without special tokens written out.
+        """
+        self._call(
+            lib.OgaTurnOptionsSetEmitText,
+            arguments.boolean(emit_text, "emit_text"),
+            arguments.boolean(include_special_tokens, "include_special_tokens"),
+        )
+
+    def set_logprobs(self, top: int | None, *, processed: bool = False) -> None:
+        """Lets token events carry the log-probabilities of the token and of the ``top`` most likely ones, 0 to 20.
+
+        None unsets. With ``processed`` they are those of the distribution after the penalties, biases and masks (before
+        temperature and what narrows the choice), else the model's own.
+        """
+        value = _count_or_unset(top, "logprobs")
+        self._call(lib.OgaTurnOptionsSetLogprobs, value, arguments.boolean(processed, "processed"))
+
+    def set_logprob_tokens(self, tokens: Tokens) -> None:
+        """Log-probabilities of these tokens too, at most 1,024, whether likely or not; an empty sequence unsets."""
+        values = as_int32(tokens, "logprob_tokens")
+        self._call(lib.OgaTurnOptionsSetLogprobTokens, values.pointer, values.length)
+
+    def set_prompt_logprobs(self, top: int | None) -> None:
+        """Lets the turn's first event carry the log-probability of every input token, and the ``top`` most likely ones.
+
+        0 to 20; None unsets. Each is the model's own, given all tokens before it. The input is computed whole, in
+        smaller steps and without the prefix cache.
+        """
+        self._call(lib.OgaTurnOptionsSetPromptLogprobs, _count_or_unset(top, "prompt_logprobs"))
+
     def set_seed(self, seed: int) -> None:
         """Makes the turn's draws reproducible; every value in [0, 2**64), 0 too, is a seed.
 
@@ -180,6 +232,15 @@ class TurnOptions(Handle):
     def clear_seed(self) -> None:
         """Unsets the seed."""
         self._call(lib.OgaTurnOptionsClearSeed)
+
+
+def _count_or_unset(top: int | None, name: str) -> int:
+    if top is None:
+        return -1
+    value = arguments.int32(top, name)
+    if value < 0:
+        raise InvalidArgumentError(f"{name} is {value}; it must be from 0 to 20, or None.")
+    return value
 
 
 def _iterated(values: Any, name: str) -> Iterator[Any]:
@@ -209,4 +270,9 @@ _SETTERS: dict[str, Callable[[TurnOptions, Any], None]] = {
     "banned_sequences": TurnOptions.set_banned_sequences,
     "allowed_tokens": TurnOptions.set_allowed_tokens,
     "dry_breakers": TurnOptions.set_dry_breakers,
+    "stop_strings": TurnOptions.set_stop_strings,
+    "emit_text": TurnOptions.set_emit_text,
+    "logprobs": TurnOptions.set_logprobs,
+    "logprob_tokens": TurnOptions.set_logprob_tokens,
+    "prompt_logprobs": TurnOptions.set_prompt_logprobs,
 }

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from oga.engine import Engine
     from oga.event import EngineEvent
     from oga.request import Request, RequestOptions
-    from oga.tokenizer import TokenizerStream
 
 ENGINE_FAILURES = (EngineErrorCode.ENGINE_CONTRACT_FAILURE, EngineErrorCode.ENGINE_EXECUTION_FAILURE)
+LOGPROBS = ("logprobs", "logprob_tokens", "prompt_logprobs")
 FIRST_PAUSE_SECONDS = 0.001
 LONGEST_PAUSE_SECONDS = 0.05
 
@@ -48,7 +48,7 @@ class Receiver(Protocol):
 class OpenTurn:
     """A turn that has begun and not ended."""
 
-    __slots__ = ("decoder", "is_kept", "key", "receiver", "request", "turn_id")
+    __slots__ = ("is_kept", "key", "receiver", "request", "turn_id", "wants_logprobs")
 
     def __init__(self, request: Request, is_kept: bool, receiver: Receiver) -> None:
         self.request = request
@@ -56,7 +56,7 @@ class OpenTurn:
         self.receiver = receiver
         self.key = address(request._pointer)
         self.turn_id = 0
-        self.decoder: TokenizerStream | None = None
+        self.wants_logprobs = False
 
 
 class Turns:
@@ -94,9 +94,10 @@ class Turns:
         request = kept if kept is not None else self._engine.create_request(options=options)
         try:
             turn = OpenTurn(request, kept is not None, receiver)
+            turn.wants_logprobs = any(settings.get(name) is not None for name in LOGPROBS)
             with TurnOptions(request, **settings) as turn_options:
                 if self._has_text:
-                    turn.decoder = self._engine.model.tokenizer.create_stream()
+                    turn_options.set_emit_text(True)
                 turn.turn_id = request.begin_turn(tokens, turn_options)
         except BaseException:
             if kept is None:
@@ -154,7 +155,12 @@ class Turns:
         delta = Delta()
         if (token := event.token) is not None:
             delta.token_ids.append(token)
-        _add_text(turn, event, delta)
+        if text := event.text:
+            delta.pieces.append(text)
+        elif token is not None:
+            delta.pieces.append("")
+        if turn.wants_logprobs:
+            _add_logprobs(event, delta)
         delta.finish_reason = event.finish_reason
         if not delta.last:
             turn.receiver.receive(delta)
@@ -200,9 +206,7 @@ class Turns:
         time.sleep(min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * self._fruitless_runs))
 
 
-def _add_text(turn: OpenTurn, event: EngineEvent, delta: Delta) -> None:
-    if turn.decoder is None:
-        return
-    delta.pieces += [turn.decoder.decode(token) for token in delta.token_ids]
-    if event.finish_reason is not FinishReason.NONE:
-        delta.pieces.append(turn.decoder.finish())
+def _add_logprobs(event: EngineEvent, delta: Delta) -> None:
+    if (found := event.logprobs) is not None:
+        delta.logprobs.append(found)
+    delta.prompt_logprobs = event.prompt_logprobs

@@ -80,6 +80,50 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetErrorCode(const OgaEngineEve
  */
 OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetUsage(const OgaEngineEvent* event, const OgaTurnUsage** out);
 
+/**
+ * The text that this event makes certain; empty unless the turn emits text (OgaTurnOptionsSetEmitText).
+ *
+ * Whole characters, nothing is ever taken back: what may still become part of a stop string or of a character waits, and
+ * comes with a later event, the last at the turn's end. The texts of a turn's events add up to its visible text, without a
+ * stop string that ended it, a stop token or an EOS. Bytes that are no character become U+FFFD. A turn that ends Failed
+ * does not release what waited.
+ *
+ * :param out: borrow, as long as the event; NUL-terminated, and may hold a NUL of its own
+ * :param size_bytes: without the terminator; may be NULL
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetText(const OgaEngineEvent* event, const char** out,
+                                                         size_t* size_bytes);
+
+/**
+ * The log-probabilities that come with the event's token, as parallel arrays; a count of 0 unless the turn asked for them
+ * (OgaTurnOptionsSetLogprobs).
+ *
+ * Entry 0 is the chosen token; then the most likely ones, most likely first; then those of OgaTurnOptionsSetLogprobTokens.
+ *
+ * :param tokens: [count] borrow, as long as the event
+ * :param logprobs: [count] borrow; natural logarithms, -INFINITY for a token that could not have been chosen
+ * :param ranks: [count] borrow; 1 is the most likely token
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetLogprobs(const OgaEngineEvent* event, const int32_t** tokens,
+                                                             const float** logprobs, const int32_t** ranks,
+                                                             size_t* count);
+
+/**
+ * How many tokens of the turn's input the event has log-probabilities for: all of them on the turn's first event when it
+ * asked for them (OgaTurnOptionsSetPromptLogprobs), fewer when the turn ended before they were computed, else 0.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetPromptLogprobsCount(const OgaEngineEvent* event, size_t* out);
+
+/**
+ * The log-probabilities of one input token, as OgaEngineEventGetLogprobs: entry 0 is the input token itself. A count of 0
+ * for the first token of a sequence, which nothing predicts.
+ *
+ * :param index: of the token in the turn's input; below OgaEngineEventGetPromptLogprobsCount
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetPromptLogprobs(const OgaEngineEvent* event, size_t index,
+                                                                   const int32_t** tokens, const float** logprobs,
+                                                                   const int32_t** ranks, size_t* count);
+
 #if defined(__cplusplus)
 }
 #endif

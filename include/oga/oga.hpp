@@ -28,73 +28,12 @@
 #include <utility>
 #include <vector>
 
+#include "event.hpp"
+#include "handle.hpp"
 #include "oga.h"
 
 namespace oga {
 inline namespace v0 {
-
-// What a failed call throws. what() is the library's sentence.
-class Error : public std::runtime_error {
- public:
-  Error(OgaStatusCode code, const char* message) : std::runtime_error(message), code_(code) {}
-
-  OgaStatusCode code() const noexcept { return code_; }
-
- private:
-  OgaStatusCode code_;
-};
-
-// Throws Error for a failed result and frees it; does nothing for success. For functions this header does not wrap.
-inline void Check(OgaResult* result) {
-  if (result == nullptr) return;
-  const std::unique_ptr<OgaResult, decltype(&OgaDestroyResult)> owned(result, &OgaDestroyResult);
-  throw Error(OgaResultGetCode(result), OgaResultGetError(result));
-}
-
-// Owns one handle: moves, never copies, and releases with the handle's Destroy function. A handle that was moved from
-// is empty; using it is an Error that names the parameter, as everywhere in the C API.
-template <typename Type, void(OGA_API_CALL* Destroy)(Type*)>
-class Handle {
- public:
-  Type* get() const noexcept { return pointer_.get(); }
-
-  // Gives the handle up: the caller owns it from here on.
-  Type* release() noexcept { return pointer_.release(); }
-
- protected:
-  explicit Handle(Type* pointer) noexcept : pointer_(pointer) {}
-
- private:
-  struct Deleter {
-    void operator()(Type* pointer) const noexcept { Destroy(pointer); }
-  };
-  std::unique_ptr<Type, Deleter> pointer_;
-};
-
-namespace internal {
-
-// Calls a function whose last parameter is the out-pointer and returns what it stored.
-template <typename Type, typename... Parameters, typename... Arguments>
-Type Make(OgaResult*(OGA_API_CALL* function)(Parameters...), Arguments... arguments) {
-  Type out{};
-  Check(function(arguments..., &out));
-  return out;
-}
-
-// The text for a C parameter. A NUL inside would silently cut it there.
-inline const char* Text(const std::string& text) {
-  if (text.find('\0') != std::string::npos) {
-    throw Error(OgaStatusCode_InvalidArgument, "a string with a NUL character inside cannot be passed to oga");
-  }
-  return text.c_str();
-}
-
-inline std::string TakeString(const char* owned) {
-  const std::unique_ptr<const char, decltype(&OgaDestroyString)> string(owned, &OgaDestroyString);
-  return string.get();
-}
-
-}  // namespace internal
 
 // --- The library -----------------------------------------------------------------------------------------------------
 
@@ -253,6 +192,19 @@ class TurnOptions : public Handle<OgaTurnOptions, OgaDestroyTurnOptions> {
   TurnOptions& SetDryBreakers(const std::vector<int32_t>& tokens) {
     return Changed(OgaTurnOptionsSetDryBreakers(get(), tokens.data(), tokens.size()));
   }
+  TurnOptions& SetStopStrings(const StringArray& strings) {
+    return Changed(OgaTurnOptionsSetStopStrings(get(), strings.get()));
+  }
+  TurnOptions& SetEmitText(bool emit_text, bool include_special_tokens = false) {
+    return Changed(OgaTurnOptionsSetEmitText(get(), emit_text, include_special_tokens));
+  }
+  TurnOptions& SetLogprobs(int32_t top, bool processed = false) {
+    return Changed(OgaTurnOptionsSetLogprobs(get(), top, processed));
+  }
+  TurnOptions& SetLogprobTokens(const std::vector<int32_t>& tokens) {
+    return Changed(OgaTurnOptionsSetLogprobTokens(get(), tokens.data(), tokens.size()));
+  }
+  TurnOptions& SetPromptLogprobs(int32_t top) { return Changed(OgaTurnOptionsSetPromptLogprobs(get(), top)); }
   TurnOptions& SetSeed(uint64_t seed) { return Changed(OgaTurnOptionsSetSeed(get(), seed)); }
   TurnOptions& ClearSeed() { return Changed(OgaTurnOptionsClearSeed(get())); }
 
@@ -300,82 +252,7 @@ class Request : public Handle<OgaRequest, OgaDestroyRequest> {
   }
 };
 
-// --- Events ----------------------------------------------------------------------------------------------------------
-
-// The token counts of a finished turn, by value.
-struct TurnUsage {
-  uint64_t prompt_tokens = 0;
-  uint64_t generated_tokens = 0;
-  uint64_t cached_prompt_tokens = 0;
-};
-
-// A view of one event, valid until the next run on its buffer or the buffer's end.
-class Event {
- public:
-  explicit Event(const OgaEngineEvent* event) noexcept : event_(event) {}
-
-  OgaEngineEventFlags flags() const { return internal::Make<OgaEngineEventFlags>(OgaEngineEventGetFlags, event_); }
-  bool has_token() const { return (flags() & OgaEngineEventFlag_Token) != 0; }
-  bool turn_finished() const { return (flags() & OgaEngineEventFlag_TurnFinished) != 0; }
-
-  // Whether the event is about `request`.
-  bool IsOf(const Request& request) const { return this->request() == request.get(); }
-  // The request's identity; nullptr for engine-level events. Never destroyed through this pointer.
-  const OgaRequest* request() const { return internal::Make<const OgaRequest*>(OgaEngineEventGetRequest, event_); }
-
-  uint64_t turn_id() const { return internal::Make<uint64_t>(OgaEngineEventGetTurnId, event_); }
-  int32_t token() const { return internal::Make<int32_t>(OgaEngineEventGetToken, event_); }
-  OgaFinishReason finish_reason() const {
-    return internal::Make<OgaFinishReason>(OgaEngineEventGetFinishReason, event_);
-  }
-  int32_t matched_stop_string_index() const {
-    return internal::Make<int32_t>(OgaEngineEventGetMatchedStopStringIndex, event_);
-  }
-  OgaErrorCode error_code() const { return internal::Make<OgaErrorCode>(OgaEngineEventGetErrorCode, event_); }
-
-  TurnUsage usage() const {
-    const auto* usage = internal::Make<const OgaTurnUsage*>(OgaEngineEventGetUsage, event_);
-    TurnUsage counts;
-    counts.prompt_tokens = internal::Make<uint64_t>(OgaTurnUsageGetPromptTokens, usage);
-    counts.generated_tokens = internal::Make<uint64_t>(OgaTurnUsageGetGeneratedTokens, usage);
-    counts.cached_prompt_tokens = internal::Make<uint64_t>(OgaTurnUsageGetCachedPromptTokens, usage);
-    return counts;
-  }
-
- private:
-  const OgaEngineEvent* event_;
-};
-
-// Where a run puts its events; made by Engine::CreateEventBuffer. A range of Event.
-class EventBuffer : public Handle<OgaEngineEventBuffer, OgaDestroyEngineEventBuffer> {
- public:
-  class Iterator {
-   public:
-    Iterator(const EventBuffer& buffer, size_t index) noexcept : buffer_(&buffer), index_(index) {}
-
-    Event operator*() const noexcept { return (*buffer_)[index_]; }
-    Iterator& operator++() noexcept {
-      ++index_;
-      return *this;
-    }
-    bool operator!=(const Iterator& other) const noexcept { return index_ != other.index_; }
-
-   private:
-    const EventBuffer* buffer_;
-    size_t index_;
-  };
-
-  size_t size() const noexcept { return OgaEngineEventBufferGetCount(get()); }
-  bool empty() const noexcept { return size() == 0; }
-  // An event beyond size() is an Error as soon as it is read.
-  Event operator[](size_t index) const noexcept { return Event(OgaEngineEventBufferGet(get(), index)); }
-  Iterator begin() const noexcept { return Iterator(*this, 0); }
-  Iterator end() const noexcept { return Iterator(*this, size()); }
-
- private:
-  friend class Engine;
-  explicit EventBuffer(OgaEngineEventBuffer* pointer) noexcept : Handle(pointer) {}
-};
+inline bool Event::IsOf(const Request& request) const { return this->request() == request.get(); }
 
 // --- Engines ---------------------------------------------------------------------------------------------------------
 

@@ -104,6 +104,43 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetAllowedTokens(OgaTurnOptions
 OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetDryBreakers(OgaTurnOptions* options, const int32_t* tokens,
                                                                 size_t count);
 
+/**
+ * Ends the turn where the text of its output completes one of these strings, with OgaFinishReason_StopString and the
+ * string's index. The match may begin and end inside tokens; it never reaches back into a prompt. Of several matches the
+ * one that ends first counts, then the longest, then the lowest index. The token that completes it is emitted, counted and
+ * kept in the sequence; the visible text ends before the match. An empty list unsets.
+ *
+ * At most 16 strings of 16,384 bytes in all, each UTF-8 and not empty, else InvalidArgument. A turn with stop strings needs
+ * the model's tokenizer.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetStopStrings(OgaTurnOptions* options,
+                                                                const OgaStringArray* stop_strings);
+
+/**
+ * Lets the turn's events carry text (OgaEngineEventGetText), with special tokens written out or left out; false unsets.
+ * Stop strings act on the same text. Needs the model's tokenizer.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetEmitText(OgaTurnOptions* options, bool emit_text,
+                                                             bool include_special_tokens);
+
+/**
+ * Lets the turn's token events carry log-probabilities (OgaEngineEventGetLogprobs): of the chosen token and of the `top`
+ * most likely ones, 0 to 20; -1 unsets. With `processed` they are those of the distribution after the penalties, biases and
+ * masks (before temperature and what narrows the choice), else the model's own.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetLogprobs(OgaTurnOptions* options, int32_t top, bool processed);
+
+/** Log-probabilities of these tokens too, at most 1,024, whether likely or not. A count of 0 unsets. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetLogprobTokens(OgaTurnOptions* options, const int32_t* tokens,
+                                                                  size_t count);
+
+/**
+ * Lets the turn's first event carry the log-probability of every token of its input and of the `top` most likely ones in
+ * its place, 0 to 20; -1 unsets. Each is the model's own, given all tokens before it. The input is computed whole, in
+ * smaller steps and without the prefix cache.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetPromptLogprobs(OgaTurnOptions* options, int32_t top);
+
 /** Makes the turn's draws reproducible; every value, 0 too, is a seed. A later unseeded turn continues from it. */
 OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetSeed(OgaTurnOptions* options, uint64_t seed);
 

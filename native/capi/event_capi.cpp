@@ -47,6 +47,31 @@ OgaResult* Get(const OgaEngineEvent* event, Value* out, Value neutral, const Rea
   });
 }
 
+// Where the parallel arrays of log-probabilities go.
+struct LogprobOuts {
+  const int32_t** tokens;
+  const float** logprobs;
+  const int32_t** ranks;
+  size_t* count;
+
+  void Clear() const {
+    RequireOut<const int32_t*>(tokens, nullptr, "tokens");
+    RequireOut<const float*>(logprobs, nullptr, "logprobs");
+    RequireOut<const int32_t*>(ranks, nullptr, "ranks");
+    RequireOut<size_t>(count, 0, "count");
+  }
+  void Write(const oga::search::TokenLogprobs& values) const {
+    *tokens = values.tokens.data();
+    *logprobs = values.logprobs.data();
+    *ranks = values.ranks.data();
+    *count = values.tokens.size();
+  }
+};
+
+size_t ScoredPromptTokens(const Event& event) {
+  return event.prompt_logprobs == nullptr ? 0 : event.prompt_logprobs->size();
+}
+
 }  // namespace
 
 OgaResult* OGA_API_CALL OgaEngineEventGetFlags(const OgaEngineEvent* event, OgaEngineEventFlags* out) {
@@ -80,4 +105,45 @@ OgaResult* OGA_API_CALL OgaEngineEventGetErrorCode(const OgaEngineEvent* event, 
 
 OgaResult* OGA_API_CALL OgaEngineEventGetUsage(const OgaEngineEvent* event, const OgaTurnUsage** out) {
   return Get<const OgaTurnUsage*>(event, out, nullptr, [](const Event& e) { return AsPublic(&e.usage); });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetText(const OgaEngineEvent* event, const char** out, size_t* size_bytes) {
+  return Guard([&] {
+    RequireOut<const char*>(out, "");
+    if (size_bytes != nullptr) *size_bytes = 0;
+    Require(event, "event");
+    const std::string& text = AsInternal(event)->text;
+    *out = text.c_str();
+    if (size_bytes != nullptr) *size_bytes = text.size();
+  });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetLogprobs(const OgaEngineEvent* event, const int32_t** tokens,
+                                                  const float** logprobs, const int32_t** ranks, size_t* count) {
+  return Guard([&] {
+    const LogprobOuts outs{tokens, logprobs, ranks, count};
+    outs.Clear();
+    Require(event, "event");
+    if (const auto& values = AsInternal(event)->logprobs; values != nullptr) outs.Write(*values);
+  });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetPromptLogprobsCount(const OgaEngineEvent* event, size_t* out) {
+  return Get<size_t>(event, out, 0, ScoredPromptTokens);
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetPromptLogprobs(const OgaEngineEvent* event, size_t index,
+                                                        const int32_t** tokens, const float** logprobs,
+                                                        const int32_t** ranks, size_t* count) {
+  return Guard([&] {
+    const LogprobOuts outs{tokens, logprobs, ranks, count};
+    outs.Clear();
+    Require(event, "event");
+    const size_t scored = ScoredPromptTokens(*AsInternal(event));
+    if (index >= scored) {
+      oga::Throw(oga::StatusCode::kInvalidArgument, "index is ", index, "; the event has log-probabilities of ", scored,
+                 " input tokens");
+    }
+    outs.Write((*AsInternal(event)->prompt_logprobs)[index]);
+  });
 }

@@ -112,6 +112,28 @@ OgaResult* OGA_API_CALL OgaTurnOptionsSetDryBreakers(OgaTurnOptions* options, co
   return Set(options, [&](TurnOptions& target) { target.SetDryBreakers(Copy(tokens, count)); });
 }
 
+OgaResult* OGA_API_CALL OgaTurnOptionsSetStopStrings(OgaTurnOptions* options, const OgaStringArray* stop_strings) {
+  return Set(options,
+             [&](TurnOptions& target) { target.SetStopStrings(Require(stop_strings, "stop_strings").strings); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetEmitText(OgaTurnOptions* options, bool emit_text,
+                                                  bool include_special_tokens) {
+  return Set(options, [&](TurnOptions& target) { target.SetEmitText(emit_text, include_special_tokens); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetLogprobs(OgaTurnOptions* options, int32_t top, bool processed) {
+  return Set(options, [&](TurnOptions& target) { target.SetLogprobs(top, processed); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetLogprobTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count) {
+  return Set(options, [&](TurnOptions& target) { target.SetLogprobTokens(Copy(tokens, count)); });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetPromptLogprobs(OgaTurnOptions* options, int32_t top) {
+  return Set(options, [&](TurnOptions& target) { target.SetPromptLogprobs(top); });
+}
+
 OgaResult* OGA_API_CALL OgaTurnOptionsSetSeed(OgaTurnOptions* options, uint64_t seed) {
   return Set(options, [&](TurnOptions& target) { target.SetSeed(seed); });
 }

@@ -57,6 +57,7 @@ Engine::Engine(EngineParts parts)
     : limits_(Resolved(parts.limits)),
       traits_(std::move(parts.traits)),
       model_(std::move(parts.model)),
+      tokens_(std::move(parts.tokens)),
       policy_(std::move(parts.policy)),
       fault_hook_(std::move(parts.fault_hook)),
       validate_(parts.validate),

@@ -52,6 +52,7 @@ struct EngineParts {
   ModelTraits traits;
   std::unique_ptr<ModelExecutor> executor;
   std::shared_ptr<const Model> model;           // kept alive; null in tests
+  std::shared_ptr<const TokenBytes> tokens;     // null: the model's tokenizer has them, read when they are needed
   std::unique_ptr<SchedulerPolicy> policy;      // null: ArrivalPolicy
   FaultHook fault_hook;                         // empty in production
   BlockHashFunction block_hash = SipHashBlock;  // tests pass a weak one
@@ -113,7 +114,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // turns.cpp
   void CheckInput(const Request& request, std::span<const TokenId> input) const;
   void CheckRoom(const Request& request, uint64_t input_tokens) const;
-  void FinishTurn(Request& request, const RowResult& result, EventErrorCode code) noexcept;
+  std::shared_ptr<const TokenBytes> RequireTokenBytes();
+  void FinishTurn(Request& request, RowResult& result, EventErrorCode code) noexcept;
 
   // step.cpp
   void ExecuteStep();
@@ -125,8 +127,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ReservePublication();
   ExecutionResult Execute(const ExecutionBatch& batch);
   void SampleRows(std::span<const float> logits);
+  void ScorePrompt(const Request& request, std::span<const float> logits, RowResult& result) const;
+  void PushToken(Request& request, RowResult& result) noexcept;
   search::SampleInputs InputsOf(const Request& request, std::span<const float> logits) const;
-  RowResult ResultOf(const Request& request, const search::SampleOutcome& outcome) const;
+  void Judge(Request& request, search::SampleOutcome& outcome, RowResult& result) const;
   void CommitRows() noexcept;
   void Inject(FaultPoint point) const;
 
@@ -145,6 +149,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const EngineLimits limits_;
   const ModelTraits traits_;
   const std::shared_ptr<const Model> model_;
+  std::shared_ptr<const TokenBytes> tokens_;  // null until a turn needs text
   const std::unique_ptr<const SchedulerPolicy> policy_;
   const FaultHook fault_hook_;
   const bool validate_;

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "search/logprobs.h"
 #include "step/ids.h"
 
 namespace oga {
@@ -39,6 +42,9 @@ inline constexpr uint32_t kFailed = 8;
 inline constexpr uint32_t kRetryable = 16;
 }  // namespace event_flags
 
+// By token of a turn's input; the first token of a sequence follows nothing and has empty arrays.
+using PromptLogprobs = std::vector<search::TokenLogprobs>;
+
 struct TurnUsage {
   uint64_t prompt_tokens = 0;
   uint64_t generated_tokens = 0;
@@ -53,7 +59,10 @@ struct Event {
   FinishReason finish_reason = FinishReason::kNone;
   EventErrorCode error_code = EventErrorCode::kNone;
   int32_t matched_stop_string_index = -1;
-  TurnUsage usage;  // zero unless kTurnFinished
+  TurnUsage usage;                                        // zero unless kTurnFinished
+  std::string text;                                       // that became certain; empty unless the turn emits text
+  std::shared_ptr<const search::TokenLogprobs> logprobs;  // of the token; null unless asked for
+  std::shared_ptr<const PromptLogprobs> prompt_logprobs;  // on the turn's first event; null unless asked for
 };
 
 }  // namespace oga

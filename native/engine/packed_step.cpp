@@ -25,12 +25,11 @@ void PackedStep::Begin(size_t rows, size_t tokens, uint32_t table_columns) {
   cumulative_lengths_.push_back(0);
 }
 
-std::span<BlockId> PackedStep::AddRow(std::span<const TokenId> tokens, uint32_t past_tokens,
-                                      bool wants_logits) noexcept {
+std::span<BlockId> PackedStep::AddRow(std::span<const TokenId> tokens, uint32_t past_tokens, uint32_t logits_rows) {
   token_ids_.insert(token_ids_.end(), tokens.begin(), tokens.end());
   cumulative_lengths_.push_back(static_cast<int32_t>(token_ids_.size()));
   past_lengths_.push_back(static_cast<int32_t>(past_tokens));
-  if (wants_logits) logits_indices_.push_back(static_cast<int64_t>(token_ids_.size()) - 1);
+  for (uint32_t i = logits_rows; i > 0; --i) logits_indices_.push_back(static_cast<int64_t>(token_ids_.size() - i));
   block_table_.resize(block_table_.size() + table_columns_, kUnmappedBlock);
   return std::span(block_table_).last(table_columns_);
 }

@@ -17,8 +17,8 @@ class PackedStep {
   // Starts a batch of this size.
   void Begin(size_t rows, size_t tokens, uint32_t table_columns);
 
-  // Appends a row; returns where its block table goes. With `wants_logits` the row's last token is sampled.
-  std::span<BlockId> AddRow(std::span<const TokenId> tokens, uint32_t past_tokens, bool wants_logits) noexcept;
+  // Appends a row; returns where its block table goes. The logits of its last `logits_rows` tokens are wanted.
+  std::span<BlockId> AddRow(std::span<const TokenId> tokens, uint32_t past_tokens, uint32_t logits_rows);
 
   // A view of the batch, valid until the next Begin.
   ExecutionBatch Batch(std::span<const BlockCopy> copies) const noexcept;

@@ -1,4 +1,5 @@
-// PrefixLookup: the planner's read-only view of the prefix cache, which needs the tokens of the requests it asks for.
+// PrefixLookup: the planner's read-only view of the prefix cache, which needs the tokens of the requests it asks for. A
+// request that wants log-probabilities of its prompt finds nothing there: they must be computed.
 //
 // Owned by one Engine; refers to its parts.
 #pragma once
@@ -18,10 +19,11 @@ class PrefixLookup final : public PrefixView {
       : cache_(cache), requests_(requests) {}
 
   PrefixHit Find(RequestSlot slot, std::vector<BlockId>& found) const override {
+    if (requests_[slot]->scores_prompt()) return {};
     return cache_.Find(slot, requests_[slot]->tokens(), found);
   }
   bool WillPublish(RequestSlot leader, RequestSlot follower, uint32_t blocks) const noexcept override {
-    return cache_.WillPublish(leader, follower, blocks);
+    return !requests_[follower]->scores_prompt() && cache_.WillPublish(leader, follower, blocks);
   }
 
  private:

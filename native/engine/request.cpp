@@ -89,7 +89,8 @@ std::span<const search::TokenCount> Request::output_counts() const noexcept {
   return output_counts_ ? output_counts_->values() : std::span<const search::TokenCount>{};
 }
 
-void Request::StartTurn(std::span<const TokenId> input, SamplingSettings settings, int32_t vocab_size) {
+void Request::StartTurn(std::span<const TokenId> input, SamplingSettings settings, int32_t vocab_size,
+                        std::optional<TurnText> text) {
   const uint64_t length = tokens_.size() + input.size();
   // A limit near 2^64 must not wrap.
   uint64_t output = std::min(max_session_tokens_ - length, kEagerTokens);
@@ -105,6 +106,13 @@ void Request::StartTurn(std::span<const TokenId> input, SamplingSettings setting
   }
   std::optional<search::TokenCounts> counts;
   if (settings.counts_output()) counts.emplace(vocab_size).Reserve(output);
+  std::shared_ptr<PromptLogprobs> prompt_logprobs;
+  if (settings.logprobs.of_prompt()) {
+    prompt_logprobs = std::make_shared<PromptLogprobs>();
+    prompt_logprobs->reserve(input.size());
+    // Nothing predicts the first token of a sequence.
+    if (tokens_.empty()) prompt_logprobs->emplace_back();
+  }
 
   // Nothing below can fail.
   turns_.push_back({++turn_id_, static_cast<uint32_t>(tokens_.size()), seed_});
@@ -115,6 +123,11 @@ void Request::StartTurn(std::span<const TokenId> input, SamplingSettings setting
   if (settings_.seed) seed_ = *settings_.seed;
   usage_ = {};
   usage_.prompt_tokens = input.size();
+  text_ = std::move(text);
+  prompt_logprobs_ = std::move(prompt_logprobs);
+  prompt_end_ = prompt_logprobs_ == nullptr ? 0 : static_cast<uint32_t>(tokens_.size());
+  scored_end_ = std::max(turns_.back().start_tokens, 1u);
+  view_.chunk_limit_tokens = scores_prompt() ? kScoredChunkTokens : 0;
   state_ = RequestState::kQueued;
   view_.sequence_tokens = static_cast<uint32_t>(tokens_.size());
   view_.live = true;
@@ -129,15 +142,14 @@ void Request::ReserveToken() {
   if (output_counts_) output_counts_->Reserve(1);
 }
 
-RowResult Request::Judge(TokenId token, std::span<const TokenId> eos_token_ids) const noexcept {
-  RowResult result;
+void Request::Judge(TokenId token, std::span<const TokenId> eos_token_ids, RowResult& result) const noexcept {
   result.token = token;
   const auto is_in = [token](std::span<const TokenId> ids) {
     return std::find(ids.begin(), ids.end(), token) != ids.end();
   };
   if (!settings_.ignore_eos && is_in(eos_token_ids)) {
     result.finish = FinishReason::kEos;
-    return result;
+    return;
   }
   result.appends = true;
   if (is_in(settings_.stop_tokens)) {
@@ -147,16 +159,44 @@ RowResult Request::Judge(TokenId token, std::span<const TokenId> eos_token_ids) 
   } else if (tokens_.size() + 1 >= max_session_tokens_) {
     result.finish = FinishReason::kMaxSessionTokens;
   }
-  return result;
 }
 
-void Request::CommitRow(const RowPlan& row, const RowResult& result, uint64_t step) noexcept {
+void Request::StageText(RowResult& result) {
+  if (!text_ || result.finish == FinishReason::kFailed) return;
+  text_->Restart();
+  if (result.appends) {
+    result.matched_stop_string = text_->Take(result.token, result.text);
+    const bool matched = result.matched_stop_string != search::StopStrings::kNoMatch;
+    if (matched) {
+      result.finish = FinishReason::kStopString;
+    } else if (result.finish == FinishReason::kEos) {
+      // A stop token is no text.
+      result.text.clear();
+      text_->Restart();
+    }
+  }
+  if (result.finish != FinishReason::kNone) text_->Finish(result.text);
+}
+
+uint32_t Request::logits_rows(const RowPlan& row) const noexcept {
+  if (!scores_prompt()) return row.samples() ? 1 : 0;
+  const uint32_t first = std::max(row.past_tokens, scored_end_ - 1);
+  return row.past_tokens + row.scheduled_tokens - std::min(first, row.past_tokens + row.scheduled_tokens);
+}
+
+void Request::CommitRow(const RowPlan& row, RowResult& result, uint64_t step) noexcept {
   view_.cached_tokens = row.past_tokens + row.scheduled_tokens;
   // Counted at the first admission of a turn only: a preemption shows nowhere.
   if (state_ == RequestState::kQueued && row.hit_blocks > 0) {
     usage_.cached_prompt_tokens = row.past_tokens - std::min(row.past_tokens, turns_.back().start_tokens);
   }
+  for (search::TokenLogprobs& scored : result.prompt_logprobs) {
+    prompt_logprobs_->push_back(std::move(scored));
+    ++scored_end_;
+  }
+  if (!scores_prompt()) view_.chunk_limit_tokens = 0;
   if (result.appends) {
+    if (text_) text_->Commit();
     tokens_.push_back(result.token);
     if (distinct_) distinct_->Append(result.token);
     if (output_counts_) output_counts_->Append(result.token);
@@ -174,6 +214,10 @@ void Request::EndTurn() noexcept {
   view_.live = false;
   view_.decoding = false;
   view_.tail_shared = false;  // looked up for those with a live turn only, and stale from here on
+  view_.chunk_limit_tokens = 0;
+  text_.reset();
+  prompt_logprobs_.reset();
+  prompt_end_ = 0;
 }
 
 void Request::TruncateToTurn(const TurnRecord& turn) noexcept {
@@ -205,6 +249,9 @@ void Request::Detach() noexcept {
   settings_ = {};
   distinct_.reset();
   output_counts_.reset();
+  text_.reset();
+  prompt_logprobs_.reset();
+  prompt_end_ = 0;
   view_ = {};
 }
 
@@ -219,6 +266,7 @@ void Request::Validate() const {
   CheckInvariant(turns_.empty() || turns_.back().id <= turn_id_, "R3", "a turn id was not handed out");
   CheckInvariant(view_.sequence_tokens == tokens_.size(), "R4", "the view has another length");
   CheckInvariant(tokens_.size() <= max_session_tokens_, "R5", "the sequence is longer than its limit");
+  CheckInvariant(!scores_prompt() || view_.cached_tokens < scored_end_, "R6", "a token was cached but not scored");
 }
 
 }  // namespace oga

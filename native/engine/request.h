@@ -15,6 +15,7 @@
 // R3  turn ids rise and are never reused; turns start at rising positions of the sequence
 // R4  the scheduler's view repeats the request's own counts
 // R5  the sequence never exceeds the session limit
+// R6  while a prompt is scored, no more tokens are cached than were scored
 #pragma once
 
 #include <atomic>
@@ -29,6 +30,7 @@
 #include "engine/options.h"
 #include "engine/run_queues.h"
 #include "engine/turn_options.h"
+#include "engine/turn_text.h"
 #include "search/distinct_tokens.h"
 #include "search/token_counts.h"
 #include "step/ids.h"
@@ -50,6 +52,10 @@ struct RowResult {
   bool appends = false;  // `token` joins the sequence and is told to the host
   TokenId token = 0;
   FinishReason finish = FinishReason::kNone;
+  int32_t matched_stop_string = search::StopStrings::kNoMatch;
+  std::string text;  // that became certain
+  std::shared_ptr<const search::TokenLogprobs> logprobs;
+  PromptLogprobs prompt_logprobs;  // of the input tokens that the row computed the predecessors of
 };
 
 class Request : public std::enable_shared_from_this<Request> {
@@ -57,6 +63,8 @@ class Request : public std::enable_shared_from_this<Request> {
   // Output tokens that room is made for when a turn starts, so that decoding does not stop to grow vectors; longer turns
   // grow geometrically.
   static constexpr uint64_t kEagerTokens = 4096;
+  // Most tokens of a step while the log-probabilities of a prompt are computed: each needs a row of logits.
+  static constexpr uint32_t kScoredChunkTokens = 64;
 
   Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestSlot slot, RequestId id,
           uint64_t max_session_tokens, int32_t priority, uint64_t seed);
@@ -103,18 +111,32 @@ class Request : public std::enable_shared_from_this<Request> {
   std::span<const TokenId> penalized_tokens() const noexcept;
   std::span<const search::TokenCount> output_counts() const noexcept;
 
+  // The first position of the sequence whose token is not scored yet; meaningful while scores_prompt().
+  uint32_t scored_end() const noexcept { return scored_end_; }
+  // Whether log-probabilities of the live turn's input are still to be computed.
+  bool scores_prompt() const noexcept { return scored_end_ < prompt_end_; }
+  // How many of the row's last tokens need logits: those that predict input tokens to be scored, and the last one of a
+  // row that samples.
+  uint32_t logits_rows(const RowPlan& row) const noexcept;
+  // The log-probabilities of the turn's input, once: null when they were not asked for or are already taken.
+  std::shared_ptr<const PromptLogprobs> TakePromptLogprobs() noexcept { return std::move(prompt_logprobs_); }
+
   CandidateView& view() noexcept { return view_; }
   const CandidateView& view() const noexcept { return view_; }
   QueuePlace place = QueuePlace::kNone;
 
   // Appends the input and makes the turn live. Strong guarantee: on an exception nothing changed.
-  void StartTurn(std::span<const TokenId> input, SamplingSettings settings, int32_t vocab_size);
+  void StartTurn(std::span<const TokenId> input, SamplingSettings settings, int32_t vocab_size,
+                 std::optional<TurnText> text = std::nullopt);
   // Makes room for one more token. May throw std::bad_alloc; changes nothing visible.
   void ReserveToken();
   // What the sampled token means for the turn, without changing anything.
-  RowResult Judge(TokenId token, std::span<const TokenId> eos_token_ids) const noexcept;
+  void Judge(TokenId token, std::span<const TokenId> eos_token_ids, RowResult& result) const noexcept;
+  // Stages what the result means for the turn's text, and the ending that a stop string gives it. May throw
+  // std::bad_alloc; nothing is changed until CommitRow.
+  void StageText(RowResult& result);
   // Publishes a step's outcome for this row.
-  void CommitRow(const RowPlan& row, const RowResult& result, uint64_t step) noexcept;
+  void CommitRow(const RowPlan& row, RowResult& result, uint64_t step) noexcept;
   void EndTurn() noexcept;
   void MarkFailed() noexcept { failed_ = true; }
   void TruncateToTurn(const TurnRecord& turn) noexcept;
@@ -147,6 +169,10 @@ class Request : public std::enable_shared_from_this<Request> {
   TurnUsage usage_;
   std::optional<search::DistinctTokens> distinct_;    // kept only while a repetition penalty acts
   std::optional<search::TokenCounts> output_counts_;  // of the turn; kept only while they are penalised
+  std::optional<TurnText> text_;                      // of the live turn; none when nobody reads it
+  std::shared_ptr<PromptLogprobs> prompt_logprobs_;   // of the live turn's input; null unless asked for
+  uint32_t scored_end_ = 0;                           // position up to which they are computed
+  uint32_t prompt_end_ = 0;                           // 0: none are wanted
   CandidateView view_;
 };
 

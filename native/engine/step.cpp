@@ -112,7 +112,7 @@ void Engine::TryStep() {
     for (size_t i = 0; i < plan_.rows.size(); ++i) {
       const RowPlan& row = plan_.rows[i];
       const auto tokens = requests_[row.slot]->tokens().subspan(row.past_tokens, row.scheduled_tokens);
-      reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, row.samples()));
+      reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, requests_[row.slot]->logits_rows(row)));
     }
     clock_.Mark(StepPhase::kPack);
     execution = Execute(packed_.Batch(reservation.copies()));
@@ -173,16 +173,36 @@ void Engine::SampleRows(std::span<const float> logits) {
   const size_t width = static_cast<size_t>(traits_.vocab_size);
   sample_inputs_.clear();
   for (const RowPlan& row : plan_.rows) {
+    const Request& request = *requests_[row.slot];
+    RowResult& result = results_.emplace_back();
+    const size_t scored = request.logits_rows(row) - (row.samples() ? 1 : 0);
+    if (scored > 0) ScorePrompt(request, logits.first(scored * width), result);
+    logits = logits.subspan(scored * width);
     if (!row.samples()) continue;
     Inject(FaultPoint::kSample);
-    sample_inputs_.push_back(InputsOf(*requests_[row.slot], logits.first(width)));
+    sample_inputs_.push_back(InputsOf(request, logits.first(width)));
     logits = logits.subspan(width);
   }
   sample_outcomes_.resize(sample_inputs_.size());
   sampler_.Sample(sample_inputs_, sample_outcomes_);
   auto outcome = sample_outcomes_.begin();
-  for (const RowPlan& row : plan_.rows) {
-    results_.push_back(row.samples() ? ResultOf(*requests_[row.slot], *outcome++) : RowResult{});
+  for (size_t i = 0; i < plan_.rows.size(); ++i) {
+    if (plan_.rows[i].samples()) Judge(*requests_[plan_.rows[i].slot], *outcome++, results_[i]);
+  }
+}
+
+// One row of logits after the other gives the log-probability of the next input token.
+void Engine::ScorePrompt(const Request& request, std::span<const float> logits, RowResult& result) const {
+  const size_t width = static_cast<size_t>(traits_.vocab_size);
+  const auto top = static_cast<size_t>(*request.settings().logprobs.prompt_top);
+  for (std::span<const TokenId> next = request.tokens().subspan(request.scored_end()); !logits.empty();
+       logits = logits.subspan(width), next = next.subspan(1)) {
+    const std::span<const float> row = logits.first(static_cast<size_t>(sampleable_tokens_));
+    if (search::IsBadRow(row)) {
+      result.finish = FinishReason::kFailed;
+      return;
+    }
+    result.prompt_logprobs.push_back(search::ComputeLogprobs(row, next.front(), top, {}));
   }
 }
 
@@ -201,11 +221,15 @@ search::SampleInputs Engine::InputsOf(const Request& request, std::span<const fl
   return inputs;
 }
 
-RowResult Engine::ResultOf(const Request& request, const search::SampleOutcome& outcome) const {
-  if (outcome.status == search::SampleStatus::kOk) return request.Judge(outcome.token, traits_.eos_token_ids);
-  RowResult failed;
-  failed.finish = FinishReason::kFailed;
-  return failed;
+void Engine::Judge(Request& request, search::SampleOutcome& outcome, RowResult& result) const {
+  if (result.finish == FinishReason::kFailed) return;  // its prompt could not be scored
+  if (outcome.status != search::SampleStatus::kOk) {
+    result.finish = FinishReason::kFailed;
+    return;
+  }
+  request.Judge(outcome.token, traits_.eos_token_ids, result);
+  if (result.appends) result.logprobs = std::move(outcome.logprobs);
+  request.StageText(result);
 }
 
 // The cache has committed; nothing below can fail.
@@ -215,7 +239,7 @@ void Engine::CommitRows() noexcept {
   statistics_.scheduled_tokens += plan_.scheduled_tokens;
   for (size_t i = 0; i < plan_.rows.size(); ++i) {
     const RowPlan& row = plan_.rows[i];
-    const RowResult& result = results_[i];
+    RowResult& result = results_[i];
     Request& request = *requests_[row.slot];
     request.CommitRow(row, result, statistics_.steps);
     cache_.UpdateIdentities(row.slot, request.tokens());
@@ -229,14 +253,20 @@ void Engine::CommitRows() noexcept {
       continue;
     }
     Settle(request);
-    if (!result.appends) continue;
-    Event event;
-    event.request = request.shared_from_this();
-    event.turn_id = request.turn_id();
-    event.flags = event_flags::kToken;
-    event.token = result.token;
-    events_.Push(std::move(event));
+    if (result.appends) PushToken(request, result);
   }
+}
+
+void Engine::PushToken(Request& request, RowResult& result) noexcept {
+  Event event;
+  event.request = request.shared_from_this();
+  event.turn_id = request.turn_id();
+  event.flags = event_flags::kToken;
+  event.token = result.token;
+  event.text = std::move(result.text);
+  event.logprobs = std::move(result.logprobs);
+  event.prompt_logprobs = request.TakePromptLogprobs();
+  events_.Push(std::move(event));
 }
 
 }  // namespace oga

@@ -22,6 +22,8 @@ const SamplingOption& OptionOf(std::optional<T> SamplingOptions::*field) {
   Throw(StatusCode::kInternal, "a field of SamplingOptions is not in the sampling table");
 }
 
+constexpr int32_t kUnset = -1;
+
 constexpr SamplingOption kSeed{
     .name = "seed",
     .range = option_range::kTokenCount,
@@ -46,6 +48,7 @@ bool TurnOptions::BelongsTo(const Request& request) const noexcept { return requ
 void TurnOptions::Reset() {
   CheckUsable();
   values_ = {};
+  text_ = {};
 }
 
 template <typename T>
@@ -128,6 +131,37 @@ void TurnOptions::SetDryBreakers(std::vector<TokenId> tokens) {
   CheckUsable();
   search::CheckTokens(tokens, "dry_breakers");
   values_.dry_breakers = std::move(tokens);
+}
+
+void TurnOptions::SetStopStrings(std::vector<std::string> strings) {
+  CheckUsable();
+  auto compiled = std::make_shared<const search::StopStrings>(std::move(strings));
+  text_.stop_strings = compiled->empty() ? nullptr : std::move(compiled);
+}
+
+void TurnOptions::SetEmitText(bool emit, bool special_tokens) {
+  CheckUsable();
+  text_.emit = emit;
+  text_.special_tokens = special_tokens;
+}
+
+void TurnOptions::SetLogprobs(int32_t top, bool processed) {
+  CheckUsable();
+  if (top != kUnset) search::CheckTopLogprobs(top, "logprobs");
+  values_.logprobs.top = top == kUnset ? std::nullopt : std::optional(top);
+  values_.logprobs.processed = processed;
+}
+
+void TurnOptions::SetLogprobTokens(std::vector<TokenId> tokens) {
+  CheckUsable();
+  search::CheckLogprobTokens(tokens);
+  values_.logprobs.tokens = std::move(tokens);
+}
+
+void TurnOptions::SetPromptLogprobs(int32_t top) {
+  CheckUsable();
+  if (top != kUnset) search::CheckTopLogprobs(top, "prompt_logprobs");
+  values_.logprobs.prompt_top = top == kUnset ? std::nullopt : std::optional(top);
 }
 
 }  // namespace oga

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/turn_text.h"
 #include "step/sampling.h"
 
 namespace oga {
@@ -40,6 +42,15 @@ class TurnOptions {
   void SetAllowedTokens(std::vector<TokenId> tokens);
   void SetDryBreakers(std::vector<TokenId> tokens);
 
+  void SetStopStrings(std::vector<std::string> strings);
+  void SetEmitText(bool emit, bool special_tokens);
+
+  // A `top` of -1 unsets.
+  void SetLogprobs(int32_t top, bool processed);
+  void SetLogprobTokens(std::vector<TokenId> tokens);
+  void SetPromptLogprobs(int32_t top);
+
+  const TextOptions& text() const { return text_; }
   const SamplingOptions& values() const { return values_; }
   bool BelongsTo(const Request& request) const noexcept;
 
@@ -52,6 +63,7 @@ class TurnOptions {
 
   std::weak_ptr<Request> request_;
   SamplingOptions values_;
+  TextOptions text_;
 };
 
 }  // namespace oga

@@ -55,6 +55,18 @@ void Engine::CheckInput(const Request& request, std::span<const TokenId> input) 
   }
 }
 
+std::shared_ptr<const TokenBytes> Engine::RequireTokenBytes() {
+  if (tokens_ != nullptr) return tokens_;
+  if (model_ == nullptr) Throw(StatusCode::kNotFound, "stop strings and text need a tokenizer, and there is no model");
+  try {
+    tokens_ = model_->tokenizer()->token_bytes();
+  } catch (const Error& error) {
+    Throw(error.code(), "stop strings and text need the model's tokenizer, which cannot be used: ", error.message(),
+          ". Token ids work without it");
+  }
+  return tokens_;
+}
+
 TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const TurnOptions* options) {
   const Entry entry(*this);
   CheckHealthy();
@@ -81,11 +93,25 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
           "; the session limit of ", request.max_session_tokens(), " leaves room for ", room);
   }
 
+  const bool scores_prompt = settings.logprobs.of_prompt();
+  if (scores_prompt && !traits_.logits_of_any_token) {
+    Throw(StatusCode::kUnsupported,
+          "prompt_logprobs are wanted, but the model's graph gives logits of the last token of each row only; convert "
+          "the model with `oga convert`, whose graphs give those of any token");
+  }
+  std::optional<TurnText> text;
+  if (options != nullptr && options->text().needs_text()) text.emplace(options->text(), RequireTokenBytes());
+
   cache_.ReserveIdentities(request.slot(), request.tokens().size() + input.size());
   if (settings.searches_sequence()) {
     sampler_.ReserveHistory(request.tokens().size() + input.size() + std::min(room, Request::kEagerTokens));
   }
-  request.StartTurn(input, std::move(settings), traits_.vocab_size);
+  request.StartTurn(input, std::move(settings), traits_.vocab_size, std::move(text));
+  // What predicts the first token of the input is the last one before it: it must be computed too.
+  if (scores_prompt && request.view().cached_tokens + 1 > request.scored_end()) {
+    request.view().cached_tokens = request.scored_end() - 1;
+    cache_.Truncate(request.slot(), request.view().cached_tokens);
+  }
   request.view().arrival = next_arrival_++;
   request.view().last_progress_step = statistics_.steps;
   cache_.UpdateIdentities(request.slot(), request.tokens());
@@ -104,13 +130,17 @@ bool Engine::CancelTurn(Request& request, TurnId id) {
   events_.Reserve(events_.size() + 1);
   RowResult cancelled;
   cancelled.finish = FinishReason::kCancelled;
+  request.StageText(cancelled);
+  // The ending joins an event that was not taken yet.
+  if (const Event* event = events_.FindTurn(request, id)) cancelled.text.insert(0, event->text);
   FinishTurn(request, cancelled, EventErrorCode::kNone);
   return true;
 }
 
 // Ends the live turn: state, queues, and its one terminal event, which joins the turn's token event if that is still
 // there to be taken. Room for an event was reserved.
-void Engine::FinishTurn(Request& request, const RowResult& result, EventErrorCode code) noexcept {
+void Engine::FinishTurn(Request& request, RowResult& result, EventErrorCode code) noexcept {
+  std::shared_ptr<const PromptLogprobs> prompt_logprobs = request.TakePromptLogprobs();
   request.EndTurn();
   // Blocks set aside for a prompt that is not going to be computed now.
   cache_.Truncate(request.slot(), cache_.filled_slots(request.slot()));
@@ -125,7 +155,11 @@ void Engine::FinishTurn(Request& request, const RowResult& result, EventErrorCod
   if (result.appends) {
     target.flags |= event_flags::kToken;
     target.token = result.token;
+    target.logprobs = std::move(result.logprobs);
   }
+  if (!result.text.empty()) target.text = std::move(result.text);
+  if (prompt_logprobs != nullptr) target.prompt_logprobs = std::move(prompt_logprobs);
+  target.matched_stop_string_index = result.matched_stop_string;
   target.finish_reason = result.finish;
   target.error_code = code;
   target.usage = request.usage();

@@ -34,6 +34,7 @@ struct ModelTraits {
   int32_t vocab_size = 0;
   int32_t sampleable_tokens = 0;  // ids the tokenizer knows; those above are never chosen. 0: the whole vocabulary
   std::vector<TokenId> eos_token_ids;
+  bool logits_of_any_token = true;  // else only of the last token of each row
   SearchDefaults search;
 };
 

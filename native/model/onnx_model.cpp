@@ -35,6 +35,7 @@ OnnxModel::OnnxModel(const GenaiConfig& config)
       manifest_(ReadManifest(session_->inputs(), session_->outputs(), config)),
       traits_{.vocab_size = config.vocab_size(), .eos_token_ids = config.eos_token_ids(), .search = config.search()} {
   traits_.sampleable_tokens = CountSampleable();
+  traits_.logits_of_any_token = manifest_.logits_rows != LogitsRows::kPerRow;
 }
 
 std::shared_ptr<const Tokenizer> OnnxModel::tokenizer() const {

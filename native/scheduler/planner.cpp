@@ -281,7 +281,8 @@ void Planner::EmitRows() {
     row.hit_blocks = pick.hit_blocks;
     row.target_blocks = pick.target_blocks;
     row.copies_tail = candidate.tail_shared;
-    const uint32_t wanted = chunk == 0 ? row.pending_tokens : std::min(row.pending_tokens, chunk);
+    uint32_t wanted = chunk == 0 ? row.pending_tokens : std::min(row.pending_tokens, chunk);
+    if (candidate.chunk_limit_tokens != 0) wanted = std::min(wanted, candidate.chunk_limit_tokens);
     const uint32_t extra = std::min(wanted - 1, budget);
     row.scheduled_tokens = 1 + extra;
     budget -= extra;

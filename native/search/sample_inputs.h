@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "search/logprobs.h"
 #include "search/token_counts.h"
 #include "step/ids.h"
 #include "step/sampling.h"
@@ -32,6 +34,7 @@ enum class SampleStatus {
 struct SampleOutcome {
   SampleStatus status = SampleStatus::kOk;
   TokenId token = 0;
+  std::shared_ptr<const TokenLogprobs> logprobs{};  // null unless the settings ask for them
 };
 
 }  // namespace oga::search

@@ -84,15 +84,23 @@ SampleOutcome Sampler::Sample(const SampleInputs& inputs) {
   OGA_CHECK(inputs.settings->greedy() || inputs.settings->temperature > 0.0f);
 
   RowRange range = RangeOf(inputs.logits.first(sampleable_tokens_));
-  if (range.bad || range.highest == -kInfinity) return {SampleStatus::kBadLogits, 0};
+  if (range.bad || range.highest == -kInfinity) return {.status = SampleStatus::kBadLogits};
   const std::span<const float> scores = processors_.Apply(inputs);
   if (scores.data() != inputs.logits.data()) range = RangeOf(scores);
-  if (range.highest == -kInfinity) return {SampleStatus::kNoCandidate, 0};
+  if (range.highest == -kInfinity) return {.status = SampleStatus::kNoCandidate};
+  SampleOutcome outcome;
   if (inputs.settings->greedy()) {
     const auto lowest_id = std::find(scores.begin(), scores.end(), range.highest);
-    return {SampleStatus::kOk, static_cast<TokenId>(lowest_id - scores.begin())};
+    outcome.token = static_cast<TokenId>(lowest_id - scores.begin());
+  } else {
+    outcome.token = DrawToken(inputs, scores, range.highest);
   }
-  return {SampleStatus::kOk, DrawToken(inputs, scores, range.highest)};
+  if (const LogprobOptions& wanted = inputs.settings->logprobs; wanted.of_output()) {
+    const auto row = wanted.processed ? scores : inputs.logits.first(sampleable_tokens_);
+    outcome.logprobs = std::make_shared<const TokenLogprobs>(
+        ComputeLogprobs(row, outcome.token, static_cast<size_t>(wanted.top.value_or(0)), wanted.tokens));
+  }
+  return outcome;
 }
 
 TokenId Sampler::DrawToken(const SampleInputs& inputs, std::span<const float> scores, float highest) {

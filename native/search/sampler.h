@@ -5,7 +5,8 @@
 //
 // A pure function of its inputs: nothing is remembered between calls, so there is nothing to check-point or roll back,
 // and the batch a row sits in cannot matter. Draws use Random(seed, position, purpose); see random.h.
-// Owned by one Engine; scratch is taken in the constructor and in ReserveHistory (no allocation in Sample).
+// Owned by one Engine; scratch is taken in the constructor and in ReserveHistory. Sample allocates
+// log-probabilities where they are asked for, and nothing else.
 #pragma once
 
 #include <cstdint>

@@ -141,6 +141,7 @@ SamplingSettings Resolve(const SamplingOptions& options, const SearchDefaults& d
   }
   if (settings.top_k >= vocabulary.sampleable) settings.top_k = 0;
   settings.seed = options.seed;
+  settings.logprobs = options.logprobs;
   ResolveTokens(options, vocabulary, settings);
   return settings;
 }

@@ -25,6 +25,7 @@ void CheckKnown(const SamplingOptions& options, const Vocabulary& vocabulary) {
   CheckKnown(options.stop_tokens, "stop_tokens", vocabulary);
   CheckKnown(options.allowed_tokens, "allowed_tokens", vocabulary);
   CheckKnown(options.dry_breakers, "dry_breakers", vocabulary);
+  CheckKnown(options.logprobs.tokens, "logprob_tokens", vocabulary);
 }
 
 std::vector<TokenId> Ascending(std::vector<TokenId> tokens) {
@@ -56,6 +57,20 @@ void CheckSomeTokenIsLeft(const SamplingSettings& settings, const Vocabulary& vo
 }
 
 }  // namespace
+
+void CheckTopLogprobs(int32_t top, const char* option) {
+  if (top >= 0 && top <= LogprobOptions::kMaxTop) return;
+  Throw(kRefused, option, " is ", top, "; it must be from 0 to ", LogprobOptions::kMaxTop,
+        " of the most likely tokens, or unset");
+}
+
+void CheckLogprobTokens(std::span<const TokenId> tokens) {
+  CheckTokens(tokens, "logprob_tokens");
+  if (tokens.size() > LogprobOptions::kMaxTokens) {
+    Throw(kRefused, "logprob_tokens names ", tokens.size(), " tokens; a turn takes at most ",
+          LogprobOptions::kMaxTokens);
+  }
+}
 
 void CheckTokens(std::span<const TokenId> tokens, const char* option) {
   for (size_t i = 0; i < tokens.size(); ++i) {

@@ -20,6 +20,12 @@ void CheckBiases(std::span<const TokenBias> biases);
 // Every sequence has a token, and no id is negative.
 void CheckBannedSequences(std::span<const std::vector<TokenId>> sequences);
 
+// A number of most likely tokens to tell is from 0 to LogprobOptions::kMaxTop. `option` is the name for the message.
+void CheckTopLogprobs(int32_t top, const char* option);
+
+// No id is negative, and there are at most LogprobOptions::kMaxTokens.
+void CheckLogprobTokens(std::span<const TokenId> tokens);
+
 // Takes the lists over into `settings`, whose scalars are resolved. Refuses an id beyond the vocabulary, and bans that
 // leave no token to begin with.
 void ResolveTokens(const SamplingOptions& options, const Vocabulary& vocabulary, SamplingSettings& settings);

@@ -28,6 +28,20 @@ struct TokenBias {
   float bias = 0;  // added to the logit
 };
 
+// Which log-probabilities a turn tells besides its tokens. Every field starts off.
+struct LogprobOptions {
+  static constexpr int32_t kMaxTop = 20;
+  static constexpr size_t kMaxTokens = 1024;
+
+  std::optional<int32_t> top;         // of the chosen token and this many of the most likely ones
+  std::vector<TokenId> tokens;        // and of these; they alone turn `top` on, at 0
+  bool processed = false;             // of the distribution after the logits processors instead of the model's own
+  std::optional<int32_t> prompt_top;  // of each token of the input, and this many of the most likely in its place
+
+  bool of_output() const { return top.has_value() || !tokens.empty(); }
+  bool of_prompt() const { return prompt_top.has_value(); }
+};
+
 // What a host set for a turn; an unset field takes the model's default, an empty list is off.
 struct SamplingOptions {
 #define X(Name, name, type, ...) std::optional<type> name;
@@ -39,6 +53,7 @@ struct SamplingOptions {
   std::vector<std::vector<TokenId>> banned_sequences;
   std::vector<TokenId> allowed_tokens;
   std::vector<TokenId> dry_breakers;
+  LogprobOptions logprobs;
 };
 
 // Resolved and consistent; every field starts at its value that is off. `do_sample` already accounts for temperature 0
@@ -53,6 +68,7 @@ struct SamplingSettings {
   std::vector<std::vector<TokenId>> banned_sequences;  // none empty
   std::vector<uint32_t> allowed_bitmask;               // bit i % 32 of word i / 32 is token i; empty: every token
   std::vector<TokenId> dry_breakers;                   // ascending
+  LogprobOptions logprobs;
 
   bool greedy() const { return !do_sample; }
   bool counts_output() const { return presence_penalty != 0.0f || frequency_penalty != 0.0f; }

@@ -17,6 +17,7 @@ struct CandidateView {
   uint64_t arrival = 0;             // order of BeginTurn, engine-wide
   uint32_t sequence_tokens = 0;     // prompt and output so far
   uint32_t cached_tokens = 0;       // of them, committed to the cache
+  uint32_t chunk_limit_tokens = 0;  // most tokens of a step; 0: none
   uint32_t owned_blocks = 0;        // of its table; 0 is not resident
   bool tail_shared = false;         // its next token goes into a block that must be copied first: one block more
   bool live = false;                // has a turn to work on; a dormant resident has not

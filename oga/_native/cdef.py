@@ -82,6 +82,10 @@ OgaResult* OgaEngineEventGetFinishReason(const OgaEngineEvent* event, OgaFinishR
 OgaResult* OgaEngineEventGetMatchedStopStringIndex(const OgaEngineEvent* event, int32_t* out);
 OgaResult* OgaEngineEventGetErrorCode(const OgaEngineEvent* event, OgaErrorCode* out);
 OgaResult* OgaEngineEventGetUsage(const OgaEngineEvent* event, const OgaTurnUsage** out);
+OgaResult* OgaEngineEventGetText(const OgaEngineEvent* event, const char** out, size_t* size_bytes);
+OgaResult* OgaEngineEventGetLogprobs(const OgaEngineEvent* event, const int32_t** tokens, const float** logprobs, const int32_t** ranks, size_t* count);
+OgaResult* OgaEngineEventGetPromptLogprobsCount(const OgaEngineEvent* event, size_t* out);
+OgaResult* OgaEngineEventGetPromptLogprobs(const OgaEngineEvent* event, size_t index, const int32_t** tokens, const float** logprobs, const int32_t** ranks, size_t* count);
 OgaResult* OgaCreateEngineEventBuffer(OgaEngine* engine, size_t capacity, OgaEngineEventBuffer** out);
 void OgaDestroyEngineEventBuffer(OgaEngineEventBuffer* buffer);
 size_t OgaEngineEventBufferGetCount(const OgaEngineEventBuffer* buffer);
@@ -168,6 +172,11 @@ OgaResult* OgaTurnOptionsSetStopTokens(OgaTurnOptions* options, const int32_t* t
 OgaResult* OgaTurnOptionsSetBannedSequences(OgaTurnOptions* options, const OgaSequences* sequences);
 OgaResult* OgaTurnOptionsSetAllowedTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count);
 OgaResult* OgaTurnOptionsSetDryBreakers(OgaTurnOptions* options, const int32_t* tokens, size_t count);
+OgaResult* OgaTurnOptionsSetStopStrings(OgaTurnOptions* options, const OgaStringArray* stop_strings);
+OgaResult* OgaTurnOptionsSetEmitText(OgaTurnOptions* options, _Bool emit_text, _Bool include_special_tokens);
+OgaResult* OgaTurnOptionsSetLogprobs(OgaTurnOptions* options, int32_t top, _Bool processed);
+OgaResult* OgaTurnOptionsSetLogprobTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count);
+OgaResult* OgaTurnOptionsSetPromptLogprobs(OgaTurnOptions* options, int32_t top);
 OgaResult* OgaTurnOptionsSetSeed(OgaTurnOptions* options, uint64_t seed);
 OgaResult* OgaTurnOptionsClearSeed(OgaTurnOptions* options);
 OgaResult* OgaTurnUsageGetPromptTokens(const OgaTurnUsage* usage, uint64_t* out);

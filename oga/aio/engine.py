@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from oga._native.tokens import Tokens
-
     from oga.generation import Prompt, Result
     from oga.statistics import EngineStatistics
 

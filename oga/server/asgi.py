@@ -89,4 +89,6 @@ class Frame:
 
 
 def _too_large(most: int) -> ApiError:
-    return ApiError(413, f"The body is larger than {most} bytes.", code="body_too_large", headers={"Connection": "close"})
+    return ApiError(
+        413, f"The body is larger than {most} bytes.", code="body_too_large", headers={"Connection": "close"}
+    )

@@ -79,9 +79,7 @@ def _name(path: tuple[int | str, ...]) -> str:
 
 def _remove(value: Any, path: tuple[int | str, ...]) -> None:
     for part in path[:-1]:
-        if isinstance(value, Mapping) and part in value:
-            value = value[part]
-        elif isinstance(value, list) and isinstance(part, int):
+        if (isinstance(value, Mapping) and part in value) or (isinstance(value, list) and isinstance(part, int)):
             value = value[part]
     if isinstance(value, dict):
         value.pop(path[-1], None)

@@ -269,4 +269,3 @@ def _remember(answering: Answering, message: Collected) -> None:
     """A session's answer is the message, which for calls is not the text that the model wrote."""
     if answering.session is not None and message.calls:
         answering.session.conversation.replace_answer(message.for_template())
-

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oga.event import TokenLogprobs
+    from oga.logprobs import TokenLogprobs
     from oga.tokenizer import Tokenizer
 
 FLOOR = -9999.0
@@ -24,7 +24,7 @@ def for_chat(found: Sequence[TokenLogprobs], tokenizer: Tokenizer, top: int) -> 
     return [
         {
             **_entry(tokenizer, each.token, each.logprob),
-            "top_logprobs": [_entry(tokenizer, token, value) for token, value in each.top[:top]],
+            "top_logprobs": [_entry(tokenizer, other.token, other.logprob) for other in each.alternatives[:top]],
         }
         for each in found
     ]
@@ -55,7 +55,8 @@ class ForCompletions:
     def _tops(self, each: TokenLogprobs) -> dict[str, float]:
         """The most likely tokens and the chosen one. Tokens that are written alike keep the higher value."""
         tops: dict[str, float] = {}
-        for token, value in [*each.top[: self._top], (each.token, each.logprob)]:
+        values = [(other.token, other.logprob) for other in each.alternatives[: self._top]]
+        for token, value in [*values, (each.token, each.logprob)]:
             text = _text(self._tokenizer.token_bytes(token))
             tops[text] = max(tops.get(text, FLOOR), floored(value))
         return tops

@@ -200,9 +200,7 @@ async def _prepare(request: Request, body: ResponseRequest, who: Caller) -> Resp
         conversation = await state.responses.continued(previous)
     shared = previous is not None and conversation is previous.conversation
     before = len(conversation.turns) if shared else None
-    stream = conversation.stream_encoded(
-        messages, lambda whole: encode([*first, *whole]), **(settings | use.settings)
-    )
+    stream = conversation.stream_encoded(messages, lambda whole: encode([*first, *whole]), **(settings | use.settings))
     choices = Choices([stream], model, state.metrics, request.state.note)
     reader = use.reader(engine.model.tokenizer)
     return Responding(body, who, model, engine, conversation, before, choices, reader, state.responses)
@@ -260,4 +258,3 @@ async def _events(responding: Responding) -> AsyncGenerator[bytes, None]:
         await responding.choices.close()
         if not is_finished:
             await responding.forget()
-

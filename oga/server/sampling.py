@@ -37,7 +37,7 @@ def options(body: Sampling, max_tokens: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {name: getattr(body, name) for name in SAME_NAMES}
     found["max_new_tokens"] = max_tokens
     found["min_new_tokens"] = body.min_tokens
-    found["stop"] = stop_strings(body)
+    found["stop_strings"] = stop_strings(body)
     found["stop_tokens"] = body.stop_token_ids or None
     if body.logit_bias:
         found["logit_bias"] = _logit_bias(body.logit_bias)

@@ -161,9 +161,7 @@ async def delete_session(request: Request, session_id: str, who: Annotated[Calle
     return JSONResponse({"id": session_id, "object": "session.deleted", "deleted": True})
 
 
-@router.post(
-    "/v1/sessions/{session_id}/rewind", **answers(RewindRequest, "session", 200, 400, 404, 409, 413)
-)
+@router.post("/v1/sessions/{session_id}/rewind", **answers(RewindRequest, "session", 200, 400, 404, 409, 413))
 async def rewind_session(request: Request, session_id: str, who: Annotated[Caller, Depends(caller)]) -> Response:
     """Takes back a turn and all later ones."""
     body = await read(request, RewindRequest)

@@ -31,9 +31,7 @@ async def tokenize(request: Request, _: Annotated[Caller, Depends(caller)]) -> R
         tokens = await engine.encode(prompts.messages_of(body.messages), encode)
     else:
         assert body.prompt is not None
-        encode_text = partial(
-            engine.model.tokenizer.encode, add_special_tokens=body.add_special_tokens is not False
-        )
+        encode_text = partial(engine.model.tokenizer.encode, add_special_tokens=body.add_special_tokens is not False)
         tokens = await engine.encode(body.prompt, encode_text)
     listed = [int(token) for token in tokens]  # type: ignore[union-attr]
     longest = engine.capabilities.max_request_length

@@ -148,6 +148,32 @@ class NullParameters : public WithEngine {
          [&] { return OgaEngineEventGetMatchedStopStringIndex(event_, nullptr); }},
         {"OgaEngineEventGetErrorCode", "event", [&] { return OgaEngineEventGetErrorCode(nullptr, &u32_out_); }},
         {"OgaEngineEventGetErrorCode", "out", [&] { return OgaEngineEventGetErrorCode(event_, nullptr); }},
+        {"OgaEngineEventGetText", "event", [&] { return OgaEngineEventGetText(nullptr, &text_out_, nullptr); }},
+        {"OgaEngineEventGetText", "out", [&] { return OgaEngineEventGetText(event_, nullptr, nullptr); }},
+        {"OgaEngineEventGetLogprobs", "event",
+         [&] { return OgaEngineEventGetLogprobs(nullptr, &ids_out_, &floats_out_, &ids_out_, &size_out_); }},
+        {"OgaEngineEventGetLogprobs", "tokens",
+         [&] { return OgaEngineEventGetLogprobs(event_, nullptr, &floats_out_, &ids_out_, &size_out_); }},
+        {"OgaEngineEventGetLogprobs", "logprobs",
+         [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, nullptr, &ids_out_, &size_out_); }},
+        {"OgaEngineEventGetLogprobs", "ranks",
+         [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, &floats_out_, nullptr, &size_out_); }},
+        {"OgaEngineEventGetLogprobs", "count",
+         [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, &floats_out_, &ids_out_, nullptr); }},
+        {"OgaEngineEventGetPromptLogprobsCount", "event",
+         [&] { return OgaEngineEventGetPromptLogprobsCount(nullptr, &size_out_); }},
+        {"OgaEngineEventGetPromptLogprobsCount", "out",
+         [&] { return OgaEngineEventGetPromptLogprobsCount(event_, nullptr); }},
+        {"OgaEngineEventGetPromptLogprobs", "event",
+         [&] { return OgaEngineEventGetPromptLogprobs(nullptr, 0, &ids_out_, &floats_out_, &ids_out_, &size_out_); }},
+        {"OgaEngineEventGetPromptLogprobs", "tokens",
+         [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, nullptr, &floats_out_, &ids_out_, &size_out_); }},
+        {"OgaEngineEventGetPromptLogprobs", "logprobs",
+         [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, nullptr, &ids_out_, &size_out_); }},
+        {"OgaEngineEventGetPromptLogprobs", "ranks",
+         [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, &floats_out_, nullptr, &size_out_); }},
+        {"OgaEngineEventGetPromptLogprobs", "count",
+         [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, &floats_out_, &ids_out_, nullptr); }},
         {"OgaEngineEventGetUsage", "event", [&] { return OgaEngineEventGetUsage(nullptr, &usage_out_); }},
         {"OgaEngineEventGetUsage", "out", [&] { return OgaEngineEventGetUsage(event_, nullptr); }},
         {"OgaTurnUsageGetPromptTokens", "usage", [&] { return OgaTurnUsageGetPromptTokens(nullptr, &u64_out_); }},
@@ -233,6 +259,16 @@ class NullParameters : public WithEngine {
         {"OgaTurnOptionsSetDryBreakers", "options", [] { return OgaTurnOptionsSetDryBreakers(nullptr, &kToken, 1); }},
         {"OgaTurnOptionsSetDryBreakers", "tokens",
          [&] { return OgaTurnOptionsSetDryBreakers(options_.get(), nullptr, 1); }},
+        {"OgaTurnOptionsSetStopStrings", "options", [] { return OgaTurnOptionsSetStopStrings(nullptr, nullptr); }},
+        {"OgaTurnOptionsSetStopStrings", "stop_strings",
+         [&] { return OgaTurnOptionsSetStopStrings(options_.get(), nullptr); }},
+        {"OgaTurnOptionsSetEmitText", "options", [] { return OgaTurnOptionsSetEmitText(nullptr, true, false); }},
+        {"OgaTurnOptionsSetLogprobs", "options", [] { return OgaTurnOptionsSetLogprobs(nullptr, 1, false); }},
+        {"OgaTurnOptionsSetLogprobTokens", "options",
+         [] { return OgaTurnOptionsSetLogprobTokens(nullptr, &kToken, 1); }},
+        {"OgaTurnOptionsSetLogprobTokens", "tokens",
+         [&] { return OgaTurnOptionsSetLogprobTokens(options_.get(), nullptr, 1); }},
+        {"OgaTurnOptionsSetPromptLogprobs", "options", [] { return OgaTurnOptionsSetPromptLogprobs(nullptr, 1); }},
         {"OgaTurnOptionsSetSeed", "options", [] { return OgaTurnOptionsSetSeed(nullptr, 1); }},
         {"OgaTurnOptionsClearSeed", "options", [] { return OgaTurnOptionsClearSeed(nullptr); }},
     };
@@ -397,6 +433,9 @@ class NullParameters : public WithEngine {
   const OgaRequest* identity_out_ = nullptr;
   const OgaTurnUsage* usage_out_ = nullptr;
   const char* string_out_ = nullptr;
+  const char* text_out_ = nullptr;
+  const int32_t* ids_out_ = nullptr;
+  const float* floats_out_ = nullptr;
   bool bool_out_ = false;
   int32_t i32_out_ = 0;
   uint32_t u32_out_ = 0;

@@ -11,10 +11,11 @@ namespace {
 bool IsEos(TokenId token) { return std::find(std::begin(kSimEos), std::end(kSimEos), token) != std::end(kSimEos); }
 }  // namespace
 
-void Actor::Began(TurnId id, const std::vector<TokenId>& input, const SamplingOptions& options) {
+void Actor::Began(TurnId id, const std::vector<TokenId>& input, const SamplingOptions& options, TellOptions tells) {
   turns_.push_back({id, static_cast<uint32_t>(sequence_.size())});
   sequence_.insert(sequence_.end(), input.begin(), input.end());
   settings_ = search::Resolve(options, SearchDefaults{}, {kSimVocab, kSimSampleable, kSimEos});
+  told_ = ToldOracle(std::move(tells), sequence_, input.size());
   live_ = true;
   cancelled_ = false;
   prompt_tokens_ = input.size();
@@ -60,10 +61,14 @@ std::string Actor::Follow(const Event& event, bool engine_failed) {
     if (!expected) return "a token came out of a row that fails";
     if (*expected != event.token) return "the token differs from the reference";
     if (IsEos(event.token) && !settings_.ignore_eos) return "an EOS was emitted";
+    if (generated_tokens_ == 0 && told_.prompt_fails()) return "a token came out after a prompt that fails";
+    told_.Append(event.token, IsStop(event.token));
     sequence_.push_back(event.token);
     ++generated_tokens_;
   }
-  const bool should_end = (expected && IsStop(*expected)) || generated_tokens_ == settings_.max_generated_tokens ||
+  if (const std::string wrong = told_.Follow(event); !wrong.empty()) return wrong;
+  const bool should_end = (expected && told_.matched_index() >= 0) || (expected && IsStop(*expected)) ||
+                          generated_tokens_ == settings_.max_generated_tokens ||
                           sequence_.size() == max_session_tokens_;
   if ((event.flags & event_flags::kTurnFinished) == 0) return should_end ? "the turn should have ended" : "";
   live_ = false;
@@ -79,6 +84,7 @@ bool Actor::IsStop(TokenId token) const {
 std::string Actor::CheckEnding(const Event& event, std::optional<TokenId> expected, bool engine_failed) const {
   if (event.usage.prompt_tokens != prompt_tokens_) return "the usage counts another prompt";
   if (event.usage.generated_tokens != generated_tokens_) return "the usage counts another output";
+  if (const std::string wrong = told_.CheckEnding(event); !wrong.empty()) return wrong;
   const bool full_turn = settings_.max_generated_tokens != 0 && generated_tokens_ == settings_.max_generated_tokens;
   switch (event.finish_reason) {
     case FinishReason::kEos: {
@@ -91,9 +97,11 @@ std::string Actor::CheckEnding(const Event& event, std::optional<TokenId> expect
       return full_turn ? "" : "the turn ended before its token limit";
     case FinishReason::kMaxSessionTokens:
       return sequence_.size() == max_session_tokens_ && !full_turn ? "" : "the turn ended before its session limit";
+    case FinishReason::kStopString: return "";  // the oracle of what is told has judged it
     case FinishReason::kCancelled: return cancelled_ ? "" : "the turn was not cancelled";
     case FinishReason::kFailed:
       if (engine_failed) return "";
+      if (generated_tokens_ == 0 && told_.prompt_fails()) return "";
       return ReferenceToken() ? "the turn failed without a reason" : "";
     default: return "the turn ended for no reason";
   }

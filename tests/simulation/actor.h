@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "simulation/script.h"
+#include "simulation/told_oracle.h"
 
 namespace oga::testing {
 
@@ -25,7 +26,7 @@ class Actor {
   uint64_t room() const { return max_session_tokens_ - sequence_.size(); }
   uint64_t max_session_tokens() const { return max_session_tokens_; }
 
-  void Began(TurnId id, const std::vector<TokenId>& input, const SamplingOptions& options);
+  void Began(TurnId id, const std::vector<TokenId>& input, const SamplingOptions& options, TellOptions tells);
   void Cancelled() { cancelled_ = true; }
   void Rewound(const Request::TurnRecord& turn);
   void CopyFrom(const Actor& source);
@@ -43,6 +44,7 @@ class Actor {
   std::vector<TokenId> sequence_;
   std::vector<Request::TurnRecord> turns_;
   SamplingSettings settings_;
+  ToldOracle told_;
   bool live_ = false;
   bool cancelled_ = false;
   bool failed_ = false;

@@ -84,6 +84,24 @@ void World::DrawWarpers(SamplingOptions& options) {
   if (Chance(2)) options.seed = Draw(5);
 }
 
+TellOptions World::DrawTells() {
+  static const char* const kStops[] = {"aba", "bb", "a\xC3\xA9", "abab", "ab", "\xC3\xA9\xC3\xA9", "aab"};
+  TellOptions tells;
+  tells.emits_text = Chance(2);
+  if (Chance(3)) {
+    for (uint64_t count = 1 + Draw(3); count > 0; --count)
+      tells.stop_strings.push_back(kStops[Draw(std::size(kStops))]);
+  }
+  if (Chance(6)) tells.prompt_top = static_cast<int32_t>(Draw(3));
+  return tells;
+}
+
+void World::SetTells(TurnOptions& target, const TellOptions& tells) {
+  target.SetStopStrings(tells.stop_strings);
+  target.SetEmitText(tells.emits_text, false);
+  if (tells.prompt_top) target.SetPromptLogprobs(*tells.prompt_top);
+}
+
 // As a host sets them: one by one.
 void World::SetOptions(TurnOptions& target, const SamplingOptions& options) {
   for (const SamplingOption& option : kSamplingOptions) {
@@ -126,8 +144,10 @@ void World::Begin(Actor& actor) {
   }
   const auto turn_options = actor.request()->CreateTurnOptions();
   SetOptions(*turn_options, options);
+  TellOptions tells = DrawTells();
+  SetTells(*turn_options, tells);
   const TurnId id = actor.request()->BeginTurn(input, turn_options.get());
-  actor.Began(id, input, options);
+  actor.Began(id, input, options, std::move(tells));
 }
 
 void World::Cancel(Actor& actor) {

@@ -73,6 +73,7 @@ void World::MakeEngine() {
   parts.limits = limits_;
   parts.traits.vocab_size = kSimVocab;
   parts.traits.sampleable_tokens = kSimSampleable;
+  parts.tokens = SimTokenBytes();
   parts.traits.eos_token_ids.assign(std::begin(kSimEos), std::end(kSimEos));
   if (Chance(3)) parts.block_hash = WeakHash;
   if (Chance(3)) parts.policy = std::make_unique<ShortestPromptPolicy>();

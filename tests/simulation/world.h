@@ -52,10 +52,12 @@ class World {
   void Fork(Actor& actor);
   void Close(size_t index, bool abandon);
   SamplingOptions DrawOptions();
+  TellOptions DrawTells();
   TokenId DrawToken(int32_t lowest);
   void DrawProcessors(SamplingOptions& options);
   void DrawWarpers(SamplingOptions& options);
   static void SetOptions(TurnOptions& target, const SamplingOptions& options);
+  static void SetTells(TurnOptions& target, const TellOptions& tells);
   std::vector<TokenId> DrawInput(uint64_t room);
 
   // world.cpp

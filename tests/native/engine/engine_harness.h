@@ -36,9 +36,10 @@ class EngineHarness {
   static TokenId Next(std::span<const TokenId> history) { return HashedNext(history, kVocab - 2); }
 
   explicit EngineHarness(EngineLimits limits = SmallLimits(), NextToken next = Next, FaultHook hook = {},
-                         SearchDefaults search = {}) {
+                         SearchDefaults search = {}, std::shared_ptr<const TokenBytes> tokens = nullptr) {
     EngineParts parts;
     parts.limits = limits;
+    parts.tokens = std::move(tokens);
     parts.traits.search = search;
     parts.traits.vocab_size = kVocab;
     parts.traits.eos_token_ids = {kEos, kEos - 1};

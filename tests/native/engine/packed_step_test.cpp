@@ -15,10 +15,10 @@ std::vector<T> Values(std::span<const T> span) {
 TEST(PackedStep, PacksRowsOneAfterAnother) {
   PackedStep packed;
   packed.Begin(3, 6, 2);
-  const auto first = packed.AddRow(std::vector<TokenId>{5, 6, 7}, 0, false);
+  const auto first = packed.AddRow(std::vector<TokenId>{5, 6, 7}, 0, 0);
   std::fill(first.begin(), first.end(), 1);
-  packed.AddRow(std::vector<TokenId>{8}, 9, true)[0] = 2;
-  packed.AddRow(std::vector<TokenId>{3, 4}, 4, true);
+  packed.AddRow(std::vector<TokenId>{8}, 9, 1)[0] = 2;
+  packed.AddRow(std::vector<TokenId>{3, 4}, 4, 1);
   const std::vector<BlockCopy> copies{{1, 2}};
   const ExecutionBatch batch = packed.Batch(copies);
   EXPECT_EQ(batch.rows(), 3u);
@@ -34,10 +34,10 @@ TEST(PackedStep, PacksRowsOneAfterAnother) {
 TEST(PackedStep, ASmallerStepKeepsNothingOfALargerOne) {
   PackedStep packed;
   packed.Begin(2, 8, 4);
-  packed.AddRow(std::vector<TokenId>{1, 2, 3, 4}, 5, true)[3] = 9;
-  packed.AddRow(std::vector<TokenId>{1, 2, 3, 4}, 5, true)[3] = 9;
+  packed.AddRow(std::vector<TokenId>{1, 2, 3, 4}, 5, 1)[3] = 9;
+  packed.AddRow(std::vector<TokenId>{1, 2, 3, 4}, 5, 1)[3] = 9;
   packed.Begin(1, 1, 3);
-  packed.AddRow(std::vector<TokenId>{6}, 2, false);
+  packed.AddRow(std::vector<TokenId>{6}, 2, 0);
   const ExecutionBatch batch = packed.Batch({});
   EXPECT_EQ(Values(batch.token_ids), std::vector<TokenId>{6});
   EXPECT_EQ(Values(batch.cumulative_lengths), (std::vector<int32_t>{0, 1}));
@@ -45,12 +45,20 @@ TEST(PackedStep, ASmallerStepKeepsNothingOfALargerOne) {
   EXPECT_TRUE(batch.logits_indices.empty());
 }
 
+TEST(PackedStep, WantsTheLogitsOfARowsLastTokens) {
+  PackedStep packed;
+  packed.Begin(2, 6, 1);
+  packed.AddRow(std::vector<TokenId>{5, 6, 7, 8}, 0, 3);
+  packed.AddRow(std::vector<TokenId>{1, 2}, 4, 2);
+  EXPECT_EQ(Values(packed.Batch({}).logits_indices), (std::vector<int64_t>{1, 2, 3, 4, 5}));
+}
+
 TEST(PackedStep, AddingARowMovesNothing) {
   PackedStep packed;
   packed.Begin(64, 640, 16);
   const std::vector<TokenId> tokens(10, 1);
-  const BlockId* first = packed.AddRow(tokens, 0, true).data();
-  for (int i = 1; i < 64; ++i) packed.AddRow(tokens, 0, true);
+  const BlockId* first = packed.AddRow(tokens, 0, 1).data();
+  for (int i = 1; i < 64; ++i) packed.AddRow(tokens, 0, 1);
   EXPECT_EQ(packed.Batch({}).block_table.data(), first) << "tables handed out before stay valid";
 }
 
@@ -60,7 +68,7 @@ TEST(PackedStep, WideningTablesOneColumnAtATimeMovesRarely) {
   int moves = 0;
   for (uint32_t columns = 1; columns <= 512; ++columns) {
     packed.Begin(4, 4, columns);
-    const BlockId* table = packed.AddRow(std::vector<TokenId>{1}, 0, true).data();
+    const BlockId* table = packed.AddRow(std::vector<TokenId>{1}, 0, 1).data();
     moves += table != place;
     place = table;
   }

@@ -49,7 +49,8 @@ TEST(Request, GoesFromCreatedThroughQueuedAndActiveToComplete) {
   EXPECT_EQ(request->state(), RequestState::kQueued);
   EXPECT_TRUE(request->turn_live());
   request->Validate();
-  request->CommitRow(RowOf(*request, 2), {}, 4);
+  RowResult chunk;
+  request->CommitRow(RowOf(*request, 2), chunk, 4);
   EXPECT_EQ(request->state(), RequestState::kActive);
   EXPECT_EQ(request->view().pending_tokens(), 1u);
   EXPECT_FALSE(request->view().preemptible) << "a chunk is not a token";
@@ -110,7 +111,8 @@ TEST(Request, JudgesWhatATokenMeansForItsTurn) {
     SamplingSettings settings;
     settings.max_generated_tokens = judged.max_generated;
     request->StartTurn(Tokens{1, 2, 3}, settings, kVocab);
-    const RowResult result = request->Judge(judged.token, eos);
+    RowResult result;
+    request->Judge(judged.token, eos, result);
     EXPECT_EQ(result.appends, judged.appends) << judged.what;
     EXPECT_EQ(result.finish, judged.finish) << judged.what;
     EXPECT_EQ(request->usage().generated_tokens, 0u) << "judging changes nothing";

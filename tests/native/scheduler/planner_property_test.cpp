@@ -101,6 +101,7 @@ void CheckValid(const Scene& scene, const SchedulerView& view, const StepPlan& p
     ASSERT_GE(row.target_blocks * limits.block_size_slots, candidate.sequence_tokens);
     ASSERT_EQ(row.copies_tail, candidate.tail_shared);
     ASSERT_TRUE(limits.chunk_size_tokens == 0 || row.scheduled_tokens <= limits.chunk_size_tokens);
+    ASSERT_TRUE(candidate.chunk_limit_tokens == 0 || row.scheduled_tokens <= candidate.chunk_limit_tokens);
     free -= row.target_blocks - candidate.owned_blocks + (row.copies_tail ? 1 : 0);
     residents += !candidate.resident();
     tokens += row.scheduled_tokens;

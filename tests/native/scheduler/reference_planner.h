@@ -158,6 +158,9 @@ class ReferencePlanner {
       if (view_.limits.chunk_size_tokens != 0) {
         row.scheduled_tokens = std::min(row.scheduled_tokens, view_.limits.chunk_size_tokens);
       }
+      if (rows[i]->chunk_limit_tokens != 0) {
+        row.scheduled_tokens = std::min(row.scheduled_tokens, rows[i]->chunk_limit_tokens);
+      }
       left -= row.scheduled_tokens;
       plan_.scheduled_tokens += row.scheduled_tokens;
       plan_.rows.push_back(row);

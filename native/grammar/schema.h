@@ -1,0 +1,31 @@
+// JSON schemas made ready for llguidance: every keyword is enforced, means nothing for the text, or is refused by name.
+//
+// Any thread. What is handed on is not the host's text but a schema built from it, because llguidance
+//  - ignores keywords it does not know, and formats of values that are not strings;
+//  - drops `prefixItems` beside `additionalItems`;
+//  - rounds whole numbers beyond 2^53;
+//  - lets every February have 29 days;
+//  - lets `additionalProperties` write a name of `properties` with an escape, and write one name twice, which counts
+//    twice for `minProperties`;
+//  - reads a bracket inside a character class as a nested class;
+//  - lets a schema weaken itself through "x-guidance", and white space go on for ever.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace oga::grammar {
+
+// At most so many subschemas: compiling recurses along references, and takes time in the square of an object's size.
+inline constexpr int kMaxSubschemas = 4096;
+// At most so deep.
+inline constexpr int kMaxSchemaDepth = 64;
+
+// The schema to compile for the host's schema `text`. Throws Error{kInvalidArgument} naming the keyword and its place
+// ("#/properties/age"), or line and column of what is no JSON.
+std::string PrepareSchema(std::string_view text);
+
+// The schema of any JSON object, made ready in the same way.
+std::string AnyObjectSchema();
+
+}  // namespace oga::grammar
