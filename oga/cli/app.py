@@ -160,6 +160,62 @@ def info(model: ModelArgument, overlay: OverlayOption = None, json_output: JsonO
 
 @app.command()
 @reported
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="Model folders, names that `oga pull` knows, or NAME=FOLDER."),
+    ],
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for everybody.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    api_key: Annotated[
+        list[str] | None,
+        typer.Option("--api-key", envvar="OGA_API_KEY", help="A key that opens the API; may be given several times."),
+    ] = None,
+    admin_key: Annotated[
+        str | None, typer.Option(envvar="OGA_ADMIN_KEY", help="The key that loads and unloads models.")
+    ] = None,
+    max_waiting: Annotated[int, typer.Option(min=0, help="Answers that may wait; one more gets 429.")] = 256,
+    max_body_mib: Annotated[int, typer.Option(min=1, max=1024, help="The largest request, in MiB.")] = 8,
+    max_sessions: Annotated[int, typer.Option(min=0, help="Conversations that are kept in memory.")] = 256,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Log unknown fields instead of refusing them.")] = False,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="The chat page at /.")] = True,
+    json_logs: Annotated[bool, typer.Option("--json-logs", help="Log one JSON object per request.")] = False,
+    metrics_prefix: Annotated[str, typer.Option(help="The word before the colon in names of metrics.")] = "oga",
+    drain_seconds: Annotated[float, typer.Option(min=0, help="How long open answers may go on at the end.")] = 30.0,
+    share_port: Annotated[
+        bool, typer.Option("--share-port", help="Let the next server listen before this one is told to stop.")
+    ] = False,
+    overlay: OverlayOption = None,
+) -> None:
+    """Serve models over HTTP, as OpenAI's API does, and a chat page at /.
+
+    The name of a model is that of its folder. Ctrl-C, or SIGTERM, lets open answers end first.
+    """
+    from oga.cli import serve as command
+
+    command.serve(
+        models,
+        host,
+        port,
+        share_port,
+        overlay,
+        {
+            "api_keys": tuple(api_key or ()),
+            "admin_key": admin_key,
+            "max_waiting": max_waiting,
+            "max_body_bytes": max_body_mib * 2**20,
+            "max_sessions": max_sessions,
+            "is_lenient": lenient,
+            "has_page": page,
+            "log_format": "json" if json_logs else "text",
+            "metrics_prefix": metrics_prefix,
+            "drain_seconds": drain_seconds,
+        },
+    )
+
+
+@app.command()
+@reported
 def trace(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What Engine.set_trace_file wrote.")],
     plot: Annotated[Path | None, typer.Option(help="Also write the timeline to this file, as SVG.")] = None,

@@ -77,7 +77,7 @@ def _name(path: tuple[int | str, ...]) -> str:
     return text[:120]
 
 
-def _remove(value: Any, path: tuple[int | str, ...]) -> None:
+def _remove(value: Any, path: tuple[Any, ...]) -> None:
     for part in path[:-1]:
         if (isinstance(value, Mapping) and part in value) or (isinstance(value, list) and isinstance(part, int)):
             value = value[part]

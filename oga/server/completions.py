@@ -89,7 +89,7 @@ async def _prepare(request: Request, body: CompletionRequest, who: Caller) -> Co
         raise refused("max_tokens is 0; it must be at least 1, except with echo.", param="max_tokens")
     model, engine = state.registry.find(body.model)
     tokenizer = engine.model.tokenizer
-    encoded = [[int(token) for token in await engine.encode(prompt)] for prompt in given]  # type: ignore[union-attr]
+    encoded = [[int(token) for token in await engine.encode(prompt)] for prompt in given]
     texts = [
         prompt if isinstance(prompt, str) else tokenizer.decode(tokens, skip_special_tokens=False)
         for prompt, tokens in zip(given, encoded, strict=True)

@@ -105,9 +105,12 @@ class Metrics:
         def each(name: str) -> list[tuple[str, float]]:
             return [(_label(model), getattr(engine.statistics, name)) for model, engine in engines]
 
-        running = [(_label(m), min(e.open_turns, e.capabilities.configured_max_batch_size)) for m, e in engines]
-        waiting = [(_label(m), max(0, e.open_turns - e.capabilities.configured_max_batch_size)) for m, e in engines]
-        usage = [(_label(m), 1 - e.statistics.free_blocks / max(1, e.statistics.total_blocks)) for m, e in engines]
+        running, waiting, usage = [], [], []
+        for model, engine in engines:
+            rows, label, statistics = engine.capabilities.configured_max_batch_size, _label(model), engine.statistics
+            running.append((label, float(min(engine.open_turns, rows))))
+            waiting.append((label, float(max(0, engine.open_turns - rows))))
+            usage.append((label, 1 - statistics.free_blocks / max(1, statistics.total_blocks)))
         return [
             ("num_requests_running", "gauge", "Turns that have a row of the batch.", running),
             ("num_requests_waiting", "gauge", "Turns that wait for one.", waiting),

@@ -33,7 +33,7 @@ async def tokenize(request: Request, _: Annotated[Caller, Depends(caller)]) -> R
         assert body.prompt is not None
         encode_text = partial(engine.model.tokenizer.encode, add_special_tokens=body.add_special_tokens is not False)
         tokens = await engine.encode(body.prompt, encode_text)
-    listed = [int(token) for token in tokens]  # type: ignore[union-attr]
+    listed = [int(token) for token in tokens]
     longest = engine.capabilities.max_request_length
     return JSONResponse({"object": "tokens", "count": len(listed), "max_model_len": longest, "tokens": listed})
 
