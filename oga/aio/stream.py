@@ -144,9 +144,9 @@ class AsyncStream:
             self._owner.leave()
             raise
         self._ticket = Ticket(self._owner, mailbox, work, settings)
+        self._begun = asyncio.wrap_future(self._owner.submit(self._ticket.begin))
         try:
-            begun = asyncio.wrap_future(self._owner.submit(self._ticket.begin))
-            self._turn_id = await asyncio.shield(begun)
+            self._turn_id = await asyncio.shield(self._begun)
         except BaseException:
             self._abandon()
             raise
@@ -182,7 +182,10 @@ class AsyncStream:
     async def aclose(self) -> None:
         """Ends the turn, unless it is over; returns when the engine has nothing of it any more. Idempotent."""
         self._abandon()
-        if self._ticket is not None:
+        if self._ticket is None:
+            return
+        await asyncio.wait({self._begun})
+        if self._begun.exception() is None:
             with contextlib.suppress(OgaError):
                 while await self._ticket.mailbox.take() is not None:
                     pass

@@ -30,6 +30,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         redoc_url=None,
         openapi_url="/openapi.json",
     )
+    app.router.redirect_slashes = False
     app.state.settings = settings
     app.state.registry = Registry(settings)
     app.state.metrics = Metrics(settings.metrics_prefix)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
 import re
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from oga.server.settings import ServerSettings
 
 log = logging.getLogger("oga.server.access")
+DISCARD_BYTES = 16 * 2**20
+DISCARD_SECONDS = 0.5
 GIVEN_ID = re.compile(r"[\w.:-]{1,128}")
 
 
@@ -57,6 +61,7 @@ class Frame:
         most = self._settings.max_body_bytes
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > most:
+            await _discard(receive)
             await _too_large(most).response()(scope, receive, send)
             return
         received = 0
@@ -66,6 +71,7 @@ class Frame:
             message = await receive()
             received += len(message.get("body", b""))
             if received > most:
+                await _discard(receive)
                 raise _too_large(most)
             return message
 
@@ -86,6 +92,18 @@ class Frame:
             log.info(json.dumps(facts))
         else:
             log.info(" ".join(f"{name}={value}" for name, value in facts.items()))
+
+
+async def _discard(receive: Receive) -> None:
+    """Reads on for a while: a client that is still writing would not see an answer on a closed connection."""
+    discarded = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DISCARD_SECONDS):
+            while discarded < DISCARD_BYTES:
+                message = await receive()
+                discarded += len(message.get("body", b""))
+                if message["type"] != "http.request" or not message.get("more_body"):
+                    return
 
 
 def _too_large(most: int) -> ApiError:

@@ -14,6 +14,8 @@ from oga.server.errors import ApiError, refused
 
 T = TypeVar("T", bound=BaseModel)
 SHOWN_ERRORS = 3
+MOST_FIELDS = 2048
+MOST_OBJECTS = 65536
 log = logging.getLogger("oga.server")
 
 
@@ -22,7 +24,9 @@ async def read(request: Request, schema: type[T]) -> T:
 
     Raises :class:`ApiError` 400 naming the field. A lenient server drops unknown fields and says so in its log.
     """
-    return check(json_of(await request.body()), schema, request.app.state.settings.is_lenient)
+    value = json_of(await request.body())
+    check_size(value)
+    return check(value, schema, request.app.state.settings.is_lenient)
 
 
 def json_of(body: bytes) -> Any:
@@ -34,6 +38,24 @@ def json_of(body: bytes) -> Any:
     if not isinstance(value, Mapping):
         raise refused("The body must be a JSON object.", code="invalid_json")
     return value
+
+
+def check_size(value: Any) -> None:
+    """Raises 400 for more objects, or larger ones, than any request needs: complaints about each would take long."""
+    objects = 0
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Mapping):
+            objects += 1
+            if len(each) > MOST_FIELDS or objects > MOST_OBJECTS:
+                raise refused(
+                    f"The body has an object with more than {MOST_FIELDS} fields, or more than {MOST_OBJECTS} objects.",
+                    code="body_too_complex",
+                )
+            waiting += each.values()
+        elif isinstance(each, list) and each and isinstance(each[0], Mapping | list):
+            waiting += each
 
 
 def check(value: Any, schema: type[T], is_lenient: bool) -> T:

@@ -80,6 +80,7 @@ async def prepare(request: Request, body: ChatRequest, who: Caller) -> Answering
     if session is not None:
         if count > 1:
             raise refused("A session answers once at a time; n must be 1.", param="n")
+        session.check_free()
         streams = [session.stream(messages, encode, settings, body.seed)]
         tokens = []
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,6 +13,7 @@ from starlette.exceptions import HTTPException
 from oga.errors import (
     EngineClosedError,
     InvalidArgumentError,
+    InvalidStateError,
     MissingFileError,
     NotFoundError,
     OgaError,
@@ -23,6 +25,14 @@ from oga.errors import (
 LONGEST_MESSAGE = 600
 RETRY_SECONDS = 1
 TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+# The engine's words for fields of requests.
+FIELDS = {
+    "stop_tokens": "stop_token_ids",
+    "stop_strings": "stop",
+    "max_generated_tokens": "max_tokens",
+    "min_generated_tokens": "min_tokens",
+    "logit_bias": "logit_bias",
+}
 log = logging.getLogger("oga.server")
 
 
@@ -73,10 +83,16 @@ def of_oga(error: OgaError) -> ApiError:
     if isinstance(error, EngineClosedError):
         return ApiError(503, message, code="shutting_down", headers={"Retry-After": str(RETRY_SECONDS)})
     if isinstance(error, InvalidArgumentError):
+        param = None
+        for ours, theirs in FIELDS.items():
+            if re.search(rf"\b{ours}\b", message):
+                message, param = re.sub(rf"\b{ours}\b", theirs, message), theirs
         is_length = "context" in message or "session limit" in message or "longest request" in message
-        return refused(message, code="context_length_exceeded" if is_length else None)
+        return refused(message, param, "context_length_exceeded" if is_length else None)
     if isinstance(error, UnsupportedError | MissingFileError):
         return refused(message, code="unsupported")
+    if isinstance(error, InvalidStateError):
+        return ApiError(409, message, code="busy")
     if isinstance(error, NotFoundError):
         return ApiError(404, message, code="not_found")
     if isinstance(error, ResourceExhaustedError):

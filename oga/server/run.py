@@ -41,7 +41,7 @@ def serve(settings: ServerSettings, host: str, port: int, *, shares_port: bool =
         timeout_graceful_shutdown=int(settings.drain_seconds),
     )
     config.loaded_app_state = app.state  # type: ignore[attr-defined]
-    listening = _listen(host, port, shares_port)
+    listening = listen(host, port, shares_port)
     bound = listening.getsockname()
     shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
     logging.getLogger("oga.server").info("serving on http://%s:%d", shown, bound[1])
@@ -49,7 +49,8 @@ def serve(settings: ServerSettings, host: str, port: int, *, shares_port: bool =
         Server(config).run(sockets=[listening])
 
 
-def _listen(host: str, port: int, shares_port: bool) -> socket.socket:
+def listen(host: str, port: int, shares_port: bool = False) -> socket.socket:
+    """A socket that is bound; port 0 takes a free one. Raises ``OSError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -57,6 +57,11 @@ class Session:
 
         return self.conversation.stream_encoded(messages, encode_all, **settings, seed=seed)
 
+    def check_free(self) -> None:
+        """Raises 409 while a turn goes on that somebody reads."""
+        if self.conversation.is_busy and not self.conversation.is_leaving:
+            raise ApiError(409, "A turn of the session is going on. Stop it first.", code="session_busy")
+
     def describe(self) -> dict[str, Any]:
         """The session object."""
         return {
@@ -166,7 +171,7 @@ async def rewind_session(request: Request, session_id: str, who: Annotated[Calle
     """Takes back a turn and all later ones."""
     body = await read(request, RewindRequest)
     session = request.app.state.sessions.take(session_id, who)
-    _check_free(session)
+    session.check_free()
     await session.conversation.rewind(body.turn)
     return JSONResponse(session.describe())
 
@@ -175,13 +180,8 @@ async def rewind_session(request: Request, session_id: str, who: Annotated[Calle
 async def fork_session(request: Request, session_id: str, who: Annotated[Caller, Depends(caller)]) -> Response:
     """Opens a second session with the same turns; both go their own ways."""
     session = request.app.state.sessions.take(session_id, who)
-    _check_free(session)
+    session.check_free()
     conversation = await session.conversation.fork()
     forked = Session(who.name, session.model, session.engine, conversation, list(session.first))
     await request.app.state.sessions.add(forked)
     return JSONResponse(forked.describe(), 201)
-
-
-def _check_free(session: Session) -> None:
-    if session.conversation.is_busy and not session.conversation.is_leaving:
-        raise ApiError(409, "A turn of the session is going on. Stop it first.", code="session_busy")

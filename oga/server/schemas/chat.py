@@ -29,7 +29,7 @@ class TextPart(Strict):
     text: str
 
 
-Content = str | Annotated[list[TextPart], Field(min_length=1, max_length=1024)]
+Content = str | Annotated[list[TextPart], Field(min_length=1, max_length=1024, fail_fast=True)]
 
 
 class SystemMessage(Strict):
@@ -88,7 +88,7 @@ Message = Annotated[SystemMessage | UserMessage | AssistantMessage | ToolMessage
 class ChatRequest(Sampling):
     """A conversation, and how to answer it."""
 
-    messages: list[Message] = Field(min_length=1, max_length=MAX_MESSAGES)
+    messages: Annotated[list[Message], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
     n: int | None = Field(None, ge=1, le=128)
     max_tokens: int | None = Field(None, ge=1, le=INT64_MAX)
     max_completion_tokens: int | None = Field(None, ge=1, le=INT64_MAX)

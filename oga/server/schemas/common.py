@@ -42,7 +42,7 @@ class Sampling(Ignored):
     temperature: float | None = Field(None, ge=0, le=100)
     top_p: float | None = Field(None, ge=0, le=1)
     seed: int | None = Field(None, ge=-(2**63), le=INT64_MAX)
-    stop: StopString | Annotated[list[StopString], Field(max_length=MAX_STOP_STRINGS)] | None = None
+    stop: StopString | Annotated[list[StopString], Field(max_length=MAX_STOP_STRINGS, fail_fast=True)] | None = None
     frequency_penalty: float | None = Field(None, ge=-2, le=2)
     presence_penalty: float | None = Field(None, ge=-2, le=2)
     logit_bias: dict[Annotated[str, Field(max_length=12)], Annotated[float, Field(ge=-100, le=100)]] | None = Field(
@@ -62,7 +62,9 @@ class Sampling(Ignored):
     dry_range: int | None = Field(None, ge=0, le=2**31 - 1)
     min_tokens: int | None = Field(None, ge=0, le=INT64_MAX)
     ignore_eos: bool | None = None
-    stop_token_ids: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] | None = Field(None, max_length=64)
+    stop_token_ids: (
+        Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(max_length=64, fail_fast=True)] | None
+    ) = None
     priority: int | None = Field(None, ge=-(2**31), le=2**31 - 1, description="Higher goes first; nobody starves.")
 
 
@@ -150,4 +152,4 @@ class NamedTool(Strict):
 
 
 ToolChoice = Literal["none", "auto", "required"] | NamedTool
-Tools = Annotated[list[Tool], Field(max_length=MAX_TOOLS)]
+Tools = Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)]

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from oga.server.schemas.common import INT64_MAX, MAX_LOGPROBS, ResponseFormat, Sampling, StreamOptions
 
-TokenIds = Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(min_length=1, max_length=2**20)]
+TokenIds = Annotated[
+    list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(min_length=1, max_length=2**20, fail_fast=True)
+]
 Text = Annotated[str, Field(min_length=1)]
 MAX_PROMPTS = 128
 
@@ -18,9 +20,9 @@ class CompletionRequest(Sampling):
 
     prompt: (
         Text
-        | Annotated[list[Text], Field(min_length=1, max_length=MAX_PROMPTS)]
+        | Annotated[list[Text], Field(min_length=1, max_length=MAX_PROMPTS, fail_fast=True)]
         | TokenIds
-        | Annotated[list[TokenIds], Field(min_length=1, max_length=MAX_PROMPTS)]
+        | Annotated[list[TokenIds], Field(min_length=1, max_length=MAX_PROMPTS, fail_fast=True)]
     )
     n: int | None = Field(None, ge=1, le=128)
     best_of: int | None = Field(None, ge=1, le=1, description="Only 1: choices are not ranked.")

@@ -23,7 +23,7 @@ class InputMessage(Strict):
 
     type: Literal["message"] | None = None
     role: Literal["user", "assistant", "system", "developer"]
-    content: str | Annotated[list[InputText], Field(min_length=1, max_length=1024)]
+    content: str | Annotated[list[InputText], Field(min_length=1, max_length=1024, fail_fast=True)]
     id: Identity | None = None
     status: Literal["completed", "in_progress", "incomplete"] | None = None
 
@@ -102,7 +102,10 @@ class ResponseRequest(Ignored):
     """Something to answer; ``previous_response_id`` continues a stored response."""
 
     model: str | None = Field(None, max_length=256)
-    input: Annotated[str, Field(min_length=1)] | Annotated[list[InputItem], Field(min_length=1, max_length=4096)]
+    input: (
+        Annotated[str, Field(min_length=1)]
+        | Annotated[list[InputItem], Field(min_length=1, max_length=4096, fail_fast=True)]
+    )
     instructions: str | None = None
     previous_response_id: Identity | None = None
     max_output_tokens: int | None = Field(None, ge=1, le=INT64_MAX)

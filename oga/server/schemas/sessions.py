@@ -30,7 +30,7 @@ class TokenizeRequest(Strict):
 
     model: str | None = Field(None, max_length=256)
     prompt: str | None = None
-    messages: list[Message] | None = Field(None, min_length=1, max_length=4096)
+    messages: Annotated[list[Message], Field(min_length=1, max_length=4096, fail_fast=True)] | None = None
     tools: Tools | None = None
     add_generation_prompt: bool | None = None
     add_special_tokens: bool | None = None
@@ -41,5 +41,5 @@ class DetokenizeRequest(Strict):
     """Tokens to be written as text."""
 
     model: str | None = Field(None, max_length=256)
-    tokens: Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(max_length=2**20)]
+    tokens: Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(max_length=2**20, fail_fast=True)]
     skip_special_tokens: bool | None = None
