@@ -64,6 +64,8 @@ class NullParameters : public WithEngine {
         {"OgaGetApiVersion", "", [] { return Gives(OgaGetApiVersion(), OGA_API_VERSION); }},
         {"OgaSetOrtLibrary", "", [] { return OgaSetOrtLibrary(nullptr); }},
         {"OgaSetOrtExtensionsLibrary", "", [] { return OgaSetOrtExtensionsLibrary(nullptr); }},
+        {"OgaSetLlguidanceLibrary", "", [] { return OgaSetLlguidanceLibrary(nullptr); }},
+        {"OgaGetLlguidanceVersion", "out", [] { return OgaGetLlguidanceVersion(nullptr); }},
         {"OgaGetOrtVersion", "out", [] { return OgaGetOrtVersion(nullptr); }},
         {"OgaShutdown", "", [] { return OgaShutdown(), nullptr; }},
         {"OgaCreateConfig", "config_path", [&] { return OgaCreateConfig(nullptr, &config_out_); }},
@@ -259,18 +261,35 @@ class NullParameters : public WithEngine {
         {"OgaTurnOptionsSetDryBreakers", "options", [] { return OgaTurnOptionsSetDryBreakers(nullptr, &kToken, 1); }},
         {"OgaTurnOptionsSetDryBreakers", "tokens",
          [&] { return OgaTurnOptionsSetDryBreakers(options_.get(), nullptr, 1); }},
+        {"OgaTurnOptionsSetSeed", "options", [] { return OgaTurnOptionsSetSeed(nullptr, 1); }},
+        {"OgaTurnOptionsClearSeed", "options", [] { return OgaTurnOptionsClearSeed(nullptr); }},
+    };
+  }
+
+  // Options of what a turn tells and must look like.
+  std::vector<NullCase> OutputCases() {
+    static const int32_t kToken = 1;
+    return {
         {"OgaTurnOptionsSetStopStrings", "options", [] { return OgaTurnOptionsSetStopStrings(nullptr, nullptr); }},
         {"OgaTurnOptionsSetStopStrings", "stop_strings",
          [&] { return OgaTurnOptionsSetStopStrings(options_.get(), nullptr); }},
         {"OgaTurnOptionsSetEmitText", "options", [] { return OgaTurnOptionsSetEmitText(nullptr, true, false); }},
+        {"OgaTurnOptionsSetGuidance", "options", [] { return OgaTurnOptionsSetGuidance(nullptr, "regex", "a"); }},
+        {"OgaTurnOptionsSetGuidance", "guidance_type",
+         [&] { return OgaTurnOptionsSetGuidance(options_.get(), nullptr, "a"); }},
+        {"OgaTurnOptionsSetGuidance", "guidance_data",
+         [&] { return OgaTurnOptionsSetGuidance(options_.get(), "regex", nullptr); }},
+        {"OgaTurnOptionsSetDelimitedGuidance", "options",
+         [] { return OgaTurnOptionsSetDelimitedGuidance(nullptr, 1, 2, "start: \"a\""); }},
+        {"OgaTurnOptionsSetDelimitedGuidance", "grammar",
+         [&] { return OgaTurnOptionsSetDelimitedGuidance(options_.get(), 1, 2, nullptr); }},
+        {"OgaTurnOptionsClearGuidance", "options", [] { return OgaTurnOptionsClearGuidance(nullptr); }},
         {"OgaTurnOptionsSetLogprobs", "options", [] { return OgaTurnOptionsSetLogprobs(nullptr, 1, false); }},
         {"OgaTurnOptionsSetLogprobTokens", "options",
          [] { return OgaTurnOptionsSetLogprobTokens(nullptr, &kToken, 1); }},
         {"OgaTurnOptionsSetLogprobTokens", "tokens",
          [&] { return OgaTurnOptionsSetLogprobTokens(options_.get(), nullptr, 1); }},
         {"OgaTurnOptionsSetPromptLogprobs", "options", [] { return OgaTurnOptionsSetPromptLogprobs(nullptr, 1); }},
-        {"OgaTurnOptionsSetSeed", "options", [] { return OgaTurnOptionsSetSeed(nullptr, 1); }},
-        {"OgaTurnOptionsClearSeed", "options", [] { return OgaTurnOptionsClearSeed(nullptr); }},
     };
   }
 
@@ -398,7 +417,7 @@ class NullParameters : public WithEngine {
   std::vector<NullCase> AllCases() {
     std::vector<NullCase> all;
     for (const auto& cases : {LibraryCases(), EngineCases(), EventCases(), RequestCases(), TurnOptionsCases(),
-                              ListCases(), TokenizerCases(), TokenizerStreamCases(), RoleCases()}) {
+                              OutputCases(), ListCases(), TokenizerCases(), TokenizerStreamCases(), RoleCases()}) {
       all.insert(all.end(), cases.begin(), cases.end());
     }
     return all;
