@@ -155,7 +155,7 @@ FILES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a missing tensor": ({"without": ("blk.1.ffn_up.weight",)}, ("no tensor model.layers.1.mlp.up_proj.weight",)),
     "an extra tensor": (
         {"extra": {"blk.0.attn_q_norm.weight": np.ones(16, np.float32)}},
-        ("blk.0.attn_q_norm.weight", "another architecture"),
+        ("model.layers.0.self_attn.q_norm.weight", "another architecture"),
     ),
     "divisors of other heads": ({"extra": {"rope_freqs.weight": np.ones(5, np.float32)}}, ("rope_freqs", "[5]", "[8]")),
 }

@@ -9,10 +9,9 @@ from typing import Any
 import gguf
 import numpy as np
 import numpy.typing as npt
-import onnx
 import pytest
+from exported import arrays_of, block_shapes, block_weights
 from gguf import GGMLQuantizationType as Kind
-from onnx import numpy_helper
 from paged_oracle import PagedRunner
 from reference_hf import load_reference, reference_logits
 from tiny_gguf import random_blocks, write_tiny_gguf
@@ -21,24 +20,12 @@ from tokenizers import Tokenizer
 
 from oga.export import convert
 from oga.export.gguf_blocks import carry_over
+from oga.export.precision import BlockFormat
 
 EXACT = (Kind.Q8_0, Kind.Q4_0, Kind.Q5_0, Kind.Q6_K)
 # Formats with a minimum, and what part of a step of their codes a weight may move at most.
 AFFINE = {Kind.Q4_1: 1 / 18, Kind.Q5_1: 1 / 9, Kind.Q4_K: 1 / 18, Kind.Q5_K: 1 / 9}
 SUPER_BLOCKS = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 1}
-
-
-def arrays_of(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    graph = onnx.load(folder / "model.onnx").graph
-    return {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-
-
-def decoded_weight(arrays: dict[str, npt.NDArray[Any]], stem: str) -> npt.NDArray[np.float32]:
-    """The float weights of a matrix of an int8 folder."""
-    codes = arrays[f"{stem}.codes"].astype(np.float32)
-    zero = arrays.get(f"{stem}.zero_points", np.full(codes.shape[:2], 128))[..., None]
-    weights: npt.NDArray[np.float32] = ((codes - zero) * arrays[f"{stem}.scales"][..., None]).reshape(len(codes), -1)
-    return weights.astype(np.float32)
 
 
 def quantised(kind: Kind, rows: int, columns: int) -> npt.NDArray[np.uint8]:
@@ -51,7 +38,7 @@ def quantised(kind: Kind, rows: int, columns: int) -> npt.NDArray[np.uint8]:
 @pytest.mark.parametrize("kind", EXACT, ids=lambda kind: kind.name)
 def test_formats_with_a_scale_only_keep_every_weight(kind: Kind) -> None:
     raw = quantised(kind, 24, 768)
-    matrix = carry_over(kind.name, raw, 768)
+    matrix = carry_over(kind.name, raw, 768, BlockFormat(8))
     assert matrix is not None
     assert matrix.zero_points is None
     np.testing.assert_array_equal(matrix.dequantized(), gguf.dequantize(raw, kind))
@@ -61,7 +48,7 @@ def test_formats_with_a_scale_only_keep_every_weight(kind: Kind) -> None:
 def test_formats_with_a_minimum_move_no_weight_by_more_than_a_small_part_of_a_step(kind: Kind) -> None:
     raw = quantised(kind, 24, 768)
     wanted = gguf.dequantize(raw, kind).reshape(24, -1, 32)
-    matrix = carry_over(kind.name, raw, 768)
+    matrix = carry_over(kind.name, raw, 768, BlockFormat(8))
     assert matrix is not None
     error = np.abs(matrix.dequantized().reshape(wanted.shape) - wanted).max(-1)
     ordered = np.sort(wanted, axis=-1)
@@ -81,7 +68,7 @@ def test_blocks_of_one_sign_and_constant_blocks_survive() -> None:
         raw[0, index, :4] = np.array([scale, minimum], np.float16).view(np.uint8)
         raw[0, index, 4:] = np.arange(16) * 17 % 256
     wanted = gguf.dequantize(raw.reshape(1, -1), Kind.Q4_1).reshape(len(blocks), 32)
-    matrix = carry_over("Q4_1", raw.reshape(1, -1), 32 * len(blocks))
+    matrix = carry_over("Q4_1", raw.reshape(1, -1), 32 * len(blocks), BlockFormat(8))
     assert matrix is not None
     error = np.abs(matrix.dequantized().reshape(wanted.shape) - wanted).max(-1)
     assert (error <= np.abs(wanted).max(-1) / 250).all()
@@ -106,13 +93,12 @@ def test_int8_stands_for_the_decoded_weights_of_super_blocks(kind: Kind, tmp_pat
     kinds = {"": kind, "token_embd": Kind.Q8_0}
     source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds=kinds, **SUPER_BLOCKS)
     convert(source, tmp_path / "model", precision="int8")
-    arrays = arrays_of(tmp_path / "model")
-    assert arrays["model.layers.0.mlp.down_proj.codes"].shape[2] == (16 if kind is Kind.Q6_K else 32)
+    assert block_shapes(tmp_path / "model")["model.layers.0.mlp.down_proj"][1] == (16 if kind is Kind.Q6_K else 32)
+    weights = block_weights(tmp_path / "model")
     for name, values in load_reference(source).named_parameters():
         if values.ndim == 2:
             wanted = values.detach().numpy()
-            found = decoded_weight(arrays, name.removesuffix(".weight"))
-            assert np.linalg.norm(found - wanted) <= np.linalg.norm(wanted) * 0.01, name
+            assert np.linalg.norm(weights[name] - wanted) <= np.linalg.norm(wanted) * 0.01, name
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
