@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from oga.export.destination import atomic_folder, check_replaceable
 from oga.export.errors import ConversionError, require_extra
-from oga.export.precision import Precision, WeightFormats
+from oga.export.precision import DEFAULT_PRECISION, Precision, WeightFormats
 
 if TYPE_CHECKING:
     from oga.export.source import WeightSource
@@ -47,7 +47,7 @@ def convert(
     source: str | Path,
     destination: str | Path,
     *,
-    precision: Precision = "fp32",
+    precision: Precision = DEFAULT_PRECISION,
     head_precision: Precision | None = None,
     block_size: int | None = None,
     symmetric: bool = False,

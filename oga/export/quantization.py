@@ -51,7 +51,7 @@ class QuantizedMatrix:
     def dequantized(self) -> F32Array:
         """The weights that the blocks stand for, float32 [rows, columns]."""
         codes = self.codes if self.bits == 8 else unpack_nibbles(self.codes)
-        values = (codes.astype(np.float32) - self._float_zero_points()) * self.scales[..., None]
+        values = (codes.astype(np.float32) - self.float_zero_points()) * self.scales[..., None]
         return values.reshape(len(values), -1)[:, : self.columns]
 
     def offsets(self) -> F32Array:
@@ -61,10 +61,10 @@ class QuantizedMatrix:
             float32 [rows, blocks].
         """
         middle = np.float32(1 << self.bits - 1)
-        result: F32Array = self.scales * (middle - self._float_zero_points()[..., 0])
+        result: F32Array = self.scales * (middle - self.float_zero_points()[..., 0])
         return result
 
-    def _float_zero_points(self) -> F32Array:
+    def float_zero_points(self) -> F32Array:
         """Zero points as float32 that broadcast over the codes."""
         if self.zero_points is None:
             return np.full((1, 1, 1), 1 << self.bits - 1, np.float32)

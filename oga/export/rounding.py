@@ -89,7 +89,8 @@ class _Blocks:
 
     def _try(self, inverse: F32Array, zero: F32Array) -> None:
         along, square = self._round(inverse, zero)
-        explained = np.divide(along * along, square, out=np.zeros_like(along), where=square > 0)
+        # The root of what the candidate explains: its square would vanish for the smallest weights.
+        explained = np.divide(np.abs(along), np.sqrt(square), out=np.zeros_like(along), where=square > 0)
         better = explained > self._explained
         self._explained[better] = explained[better]
         self._inverse[better] = inverse[better]
