@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <new>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,9 +30,6 @@ constexpr LlgParserLimits kLimits{.max_items_in_row = 20'000,  // some four for 
                                   .max_grammar_size = 500'000,
                                   .precompute_large_lexemes = true,
                                   .verbose_errors = false};
-
-// llguidance's word for a place where no token may come.
-constexpr std::string_view kNoToken = "NoExtensionBias";
 
 struct Source {
   const char* type;
