@@ -120,6 +120,31 @@ def run(
 
 @app.command()
 @reported
+def chat(
+    model: ModelArgument,
+    system: Annotated[str | None, typer.Option(help="The system message.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of /set, for example temperature=0.7; repeatable."),
+    ] = None,
+    history: Annotated[
+        bool, typer.Option("--history/--no-history", help="Keep what is typed for the next time, for its owner only.")
+    ] = True,
+    overlay: OverlayOption = None,
+) -> None:
+    """Talk with a model.
+
+    A line that ends in a backslash goes on, three quotes open and end a text of several lines, and /help lists the
+    commands. Ctrl-C ends an answer and keeps the conversation; Ctrl-D quits. Without a terminal every line of standard
+    input is a message, and the answers alone go to standard output.
+    """
+    from oga.cli import chat as command
+
+    command.chat(model, system, settings or [], history, overlay)
+
+
+@app.command()
+@reported
 def pull(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to fetch: smollm2.")],
     precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.FP32,
