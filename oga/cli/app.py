@@ -206,6 +206,22 @@ def info(model: ModelArgument, overlay: OverlayOption = None, json_output: JsonO
 
 @app.command()
 @reported
+def doctor(
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Also look at this model.")] = None,
+    overlay: OverlayOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Say what is installed and what the machine gives, and what to do about each problem.
+
+    Ends with exit code 1 when something stops oga, or the model, from working. Fetches nothing.
+    """
+    from oga.cli import doctor as command
+
+    command.doctor(model, overlay, json_output)
+
+
+@app.command()
+@reported
 def serve(
     models: Annotated[
         list[str],
