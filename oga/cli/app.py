@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 import oga
+from oga.bench.choices import Arrivals, Endpoint
 from oga.cli.failures import reported
 
 app = typer.Typer(
@@ -274,6 +275,61 @@ def serve(
             "drain_seconds": drain_seconds,
         },
     )
+
+
+@app.command()
+@reported
+def bench(
+    target: Annotated[
+        str, typer.Argument(metavar="MODEL|URL", help="A model to load here, or a server with OpenAI's API.")
+    ],
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Closed loop: so many at a time [8].")
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option("--rate", "-r", help="Open loop: so many per second, whatever has ended.")
+    ] = None,
+    arrivals: Annotated[Arrivals, typer.Option(help="How the moments of --rate are spread.")] = Arrivals.POISSON,
+    requests: Annotated[
+        int | None, typer.Option(min=1, help="How many are sent [64, or as --duration allows].")
+    ] = None,
+    duration: Annotated[float | None, typer.Option(help="For how many seconds requests are sent.")] = None,
+    warmup: Annotated[int, typer.Option(min=0, help="Requests before those that count.")] = 4,
+    prompt_tokens: Annotated[
+        str, typer.Option(metavar="LENGTH", help="128, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA.")
+    ] = "128",
+    output_tokens: Annotated[str, typer.Option(metavar="LENGTH", help="As for prompts.")] = "64",
+    shared_prefix: Annotated[int, typer.Option(min=0, help="Tokens in front of every prompt, the same for all.")] = 0,
+    ignore_eos: Annotated[
+        bool, typer.Option("--ignore-eos/--respect-eos", help="Whether every output has its full length.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="The same seed asks the same at the same moments.")] = 0,
+    timeout: Annotated[float, typer.Option(help="Seconds after which a request has failed.")] = 600.0,
+    model: Annotated[str | None, typer.Option(help="Of a server: its model [the first it lists].")] = None,
+    endpoint: Annotated[Endpoint, typer.Option(help="Of a server: how it is asked.")] = Endpoint.CHAT,
+    api_key: Annotated[str | None, typer.Option(envvar="OPENAI_API_KEY", help="Of a server: its key.")] = None,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="Of a server: a folder whose tokenizer counts prompts [a word is a token].")
+    ] = None,
+    overlay: OverlayOption = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write everything that was measured; - prints it.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it, as SVG.")] = None,
+) -> None:
+    """Measure an engine in this process, or any server with OpenAI's API, with the same requests.
+
+    Shows the time to the first token, between pieces of an answer and to its end, with percentiles, and the throughput.
+    In an open loop times count from when a request was due.
+    """
+    from oga.cli import bench as command
+
+    load = command.load_of(concurrency, rate, requests, duration, arrivals=arrivals, warmup=warmup)
+    lengths = command.lengths_of(prompt_tokens, output_tokens)
+    options = command.Options(
+        load, *lengths, shared_prefix, seed, ignore_eos, timeout, overlay, model, endpoint, api_key, tokenizer
+    )
+    command.bench(target, options, json_file, plot)
 
 
 @app.command()
