@@ -175,7 +175,7 @@ def serve(
         str | None, typer.Option(envvar="OGA_ADMIN_KEY", help="The key that loads and unloads models.")
     ] = None,
     max_waiting: Annotated[int, typer.Option(min=0, help="Answers that may wait; one more gets 429.")] = 256,
-    max_body_mib: Annotated[int, typer.Option(min=1, max=1024, help="The largest request, in MiB.")] = 8,
+    max_body_mib: Annotated[int, typer.Option(min=1, max=1024, help="The largest request, in MiB.")] = 2,
     max_sessions: Annotated[int, typer.Option(min=0, help="Conversations that are kept in memory.")] = 256,
     lenient: Annotated[bool, typer.Option("--lenient", help="Log unknown fields instead of refusing them.")] = False,
     page: Annotated[bool, typer.Option("--page/--no-page", help="The chat page at /.")] = True,
