@@ -12,7 +12,9 @@ from oga._native.loader import ffi, lib
 __all__ = [
     "get_api_version",
     "get_include",
+    "get_llguidance_version",
     "get_ort_version",
+    "set_llguidance_library",
     "set_ort_extensions_library",
     "set_ort_library",
     "shutdown",
@@ -52,6 +54,24 @@ def set_ort_extensions_library(path: str | bytes | os.PathLike[str] | os.PathLik
     :class:`oga.InvalidStateError` when one is already in use from another path. Any thread.
     """
     check(lib.OgaSetOrtExtensionsLibrary(ffi.NULL if path is None else path_bytes(path, "path")), about_files=True)
+
+
+def get_llguidance_version() -> str:
+    """The version and file path of the llguidance in use, as ``"1.8.0 (/path/_lib.abi3.so)"``.
+
+    Loads it when it is not loaded yet. Raises :class:`oga.UnsupportedError` when no usable one is found, naming what to
+    install. Any thread.
+    """
+    return take_string(lib.OgaGetLlguidanceVersion)
+
+
+def set_llguidance_library(path: str | bytes | os.PathLike[str] | os.PathLike[bytes] | None) -> None:
+    """Names the library of ``llguidance`` that grammars use; None forgets an earlier name.
+
+    Without a call, the library of the installed package is used. The environment variable ``OGA_LLGUIDANCE_LIBRARY``
+    wins over both. Raises :class:`oga.InvalidStateError` when one is already in use from another path. Any thread.
+    """
+    check(lib.OgaSetLlguidanceLibrary(ffi.NULL if path is None else path_bytes(path, "path")), about_files=True)
 
 
 def shutdown() -> None:

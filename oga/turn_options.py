@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ class SamplingSettings(ScalarOptions, total=False):
     logprobs: int | None
     logprob_tokens: Tokens | None
     prompt_logprobs: int | None
+    guidance: tuple[str, str] | None
 
 
 class TurnSettings(SamplingSettings, total=False):
@@ -200,6 +202,52 @@ class TurnOptions(Handle):
             arguments.boolean(include_special_tokens, "include_special_tokens"),
         )
 
+    def set_guidance(self, guidance_type: str, guidance_data: str | Mapping[str, Any] = "") -> None:
+        """Makes the turn's output follow a grammar from its first token on.
+
+        ==================  =====================================================================
+        ``guidance_type``   ``guidance_data``
+        ==================  =====================================================================
+        ``"json_schema"``   a JSON schema, as text or as a mapping; the output is one JSON value that it accepts
+        ``"json_object"``   nothing; the output is any JSON object
+        ``"regex"``         a regular expression that the whole output matches
+        ``"lark_grammar"``  a grammar in llguidance's variant of Lark's language; ``"lark"`` for short
+        ==================  =====================================================================
+
+        The turn ends with finish reason EOS where the grammar is complete, also below a minimum of tokens. The grammar
+        is compiled by :meth:`oga.Request.begin_turn`, which raises :class:`oga.InvalidArgumentError` naming the keyword
+        or the position that is wrong, also for a keyword of a schema that cannot be enforced, and
+        :class:`oga.UnsupportedError` when the package ``llguidance`` is not installed.
+
+        Raises :class:`oga.InvalidArgumentError` for another type and for empty data, and
+        :class:`oga.InvalidStateError` while delimited guidance is set.
+        """
+        text = json.dumps(guidance_data) if isinstance(guidance_data, Mapping) else guidance_data
+        self._call(
+            lib.OgaTurnOptionsSetGuidance,
+            arguments.c_text(guidance_type, "guidance_type"),
+            arguments.c_text(text, "guidance_data"),
+        )
+
+    def set_delimited_guidance(self, opening_token: int, closing_token: int, grammar: str) -> None:
+        """Makes what the turn writes between two tokens follow a Lark grammar, any number of times.
+
+        Text is free outside.
+
+        Raises :class:`oga.InvalidArgumentError` for equal or negative tokens, and :class:`oga.InvalidStateError` while
+        guidance of the whole turn is set; otherwise as :meth:`set_guidance`.
+        """
+        self._call(
+            lib.OgaTurnOptionsSetDelimitedGuidance,
+            arguments.int32(opening_token, "opening_token"),
+            arguments.int32(closing_token, "closing_token"),
+            arguments.c_text(grammar, "grammar"),
+        )
+
+    def clear_guidance(self) -> None:
+        """Unsets guidance of either kind."""
+        self._call(lib.OgaTurnOptionsClearGuidance)
+
     def set_logprobs(self, top: int | None, *, processed: bool = False) -> None:
         """Lets token events carry the log-probabilities of the token and of the ``top`` most likely ones, 0 to 20.
 
@@ -243,6 +291,12 @@ def _count_or_unset(top: int | None, name: str) -> int:
     return value
 
 
+def _pair(value: Any, name: str) -> tuple[Any, Any]:
+    if isinstance(value, str) or not isinstance(value, Iterable) or len(parts := tuple(value)) != 2:
+        raise ArgumentTypeError(f'{name} must be a pair of type and data, such as ("regex", "[0-9]+").')
+    return parts
+
+
 def _iterated(values: Any, name: str) -> Iterator[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise ArgumentTypeError(f"{name} must be a sequence of token sequences, not {type(values).__name__}.")
@@ -272,6 +326,7 @@ _SETTERS: dict[str, Callable[[TurnOptions, Any], None]] = {
     "dry_breakers": TurnOptions.set_dry_breakers,
     "stop_strings": TurnOptions.set_stop_strings,
     "emit_text": TurnOptions.set_emit_text,
+    "guidance": lambda options, value: options.set_guidance(*_pair(value, "guidance")),
     "logprobs": TurnOptions.set_logprobs,
     "logprob_tokens": TurnOptions.set_logprob_tokens,
     "prompt_logprobs": TurnOptions.set_prompt_logprobs,

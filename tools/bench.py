@@ -63,7 +63,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3, help="runs per number, of which the median counts")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     arguments = parser.parse_args()
-    folder = arguments.model or export.pull("smollm2")
+    folder = arguments.model or export.pull("smollm2", precision="int8")
     config = oga.Config(folder)
     # Repeats send the same prompts: with the prefix cache the second one would measure a look-up.
     config.overlay({"engine": {"dynamic_batching": {"prefix_caching": False}}})

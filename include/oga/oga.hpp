@@ -48,6 +48,9 @@ inline void SetOrtExtensionsLibrary(const std::string& path) {
   Check(OgaSetOrtExtensionsLibrary(internal::Text(path)));
 }
 
+// Names the library of llguidance that grammars use; an empty path forgets an earlier one.
+inline void SetLlguidanceLibrary(const std::string& path) { Check(OgaSetLlguidanceLibrary(internal::Text(path))); }
+
 // Version and path of the ONNX Runtime in use.
 inline std::string OrtVersion() { return internal::TakeString(internal::Make<const char*>(OgaGetOrtVersion)); }
 
@@ -198,6 +201,13 @@ class TurnOptions : public Handle<OgaTurnOptions, OgaDestroyTurnOptions> {
   TurnOptions& SetEmitText(bool emit_text, bool include_special_tokens = false) {
     return Changed(OgaTurnOptionsSetEmitText(get(), emit_text, include_special_tokens));
   }
+  TurnOptions& SetGuidance(const std::string& type, const std::string& data) {
+    return Changed(OgaTurnOptionsSetGuidance(get(), internal::Text(type), internal::Text(data)));
+  }
+  TurnOptions& SetDelimitedGuidance(int32_t opening_token, int32_t closing_token, const std::string& grammar) {
+    return Changed(OgaTurnOptionsSetDelimitedGuidance(get(), opening_token, closing_token, internal::Text(grammar)));
+  }
+  TurnOptions& ClearGuidance() { return Changed(OgaTurnOptionsClearGuidance(get())); }
   TurnOptions& SetLogprobs(int32_t top, bool processed = false) {
     return Changed(OgaTurnOptionsSetLogprobs(get(), top, processed));
   }

@@ -40,6 +40,26 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaSetOrtLibrary(const char* path);
 OGA_EXPORT OgaResult* OGA_API_CALL OgaSetOrtExtensionsLibrary(const char* path);
 
 /**
+ * Names the library of llguidance that grammars use: the extension module (_lib*.so) of the installed Python package
+ * `llguidance`. NULL or an empty path forgets an earlier name. The environment variable OGA_LLGUIDANCE_LIBRARY wins over it.
+ *
+ * The library refers to libpython. Inside Python it is there; in another host a libpython is opened before it when the
+ * system has one, and the error of the first guided turn says what is missing when not.
+ *
+ * InvalidState when one is already in use from another path. Any thread.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaSetLlguidanceLibrary(const char* path);
+
+/**
+ * The version and path of the llguidance in use, as "1.8.0 (/path/_lib.abi3.so)". Loads it when it is not loaded yet.
+ *
+ * :param out: own; free with OgaDestroyString
+ *
+ * Unsupported when no usable one is found, naming what to install. Any thread.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaGetLlguidanceVersion(const char** out);
+
+/**
  * The version string and file path of the ONNX Runtime in use, as "1.23.0 (/path/libonnxruntime.so)". Loads it when it
  * is not loaded yet.
  *

@@ -124,6 +124,34 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetEmitText(OgaTurnOptions* opt
                                                              bool include_special_tokens);
 
 /**
+ * Makes the turn's output follow a grammar from its first token on, whatever the prompt is. The turn ends with
+ * OgaFinishReason_Eos where the grammar is complete, also below a minimum of tokens.
+ *
+ * :param guidance_type: "json_schema", "json_object" (any object; the data is empty), "regex" or "lark_grammar"
+ * :param guidance_data: UTF-8, at most 256 KiB
+ *
+ * InvalidArgument for another type and for data that is empty or no UTF-8; InvalidState while delimited guidance is set.
+ * The grammar is compiled when a turn begins, which fails with InvalidArgument naming the keyword or the position, also for
+ * a keyword of a JSON schema that cannot be enforced; and with Unsupported when llguidance is not there
+ * (OgaSetLlguidanceLibrary). Needs the model's tokenizer.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetGuidance(OgaTurnOptions* options, const char* guidance_type,
+                                                             const char* guidance_data);
+
+/**
+ * Makes what the turn writes between two tokens follow a Lark grammar: text is free until the opening token, follows the
+ * grammar until the closing one, and is free again, any number of times.
+ *
+ * As OgaTurnOptionsSetGuidance; InvalidArgument for equal or negative tokens, InvalidState while guidance of the whole turn
+ * is set.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsSetDelimitedGuidance(OgaTurnOptions* options, int32_t opening_token,
+                                                                      int32_t closing_token, const char* grammar);
+
+/** Unsets guidance of either kind. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaTurnOptionsClearGuidance(OgaTurnOptions* options);
+
+/**
  * Lets the turn's token events carry log-probabilities (OgaEngineEventGetLogprobs): of the chosen token and of the `top`
  * most likely ones, 0 to 20; -1 unsets. With `processed` they are those of the distribution after the penalties, biases and
  * masks (before temperature and what narrows the choice), else the model's own.

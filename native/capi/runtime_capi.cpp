@@ -1,4 +1,5 @@
 #include "capi/boundary.h"
+#include "grammar/grammar_library.h"
 #include "ort/environment.h"
 #include "ort/extensions.h"
 #include "ort/library.h"
@@ -11,6 +12,17 @@ uint32_t OGA_API_CALL OgaGetApiVersion(void) { return OGA_API_VERSION; }
 
 OgaResult* OGA_API_CALL OgaSetOrtLibrary(const char* path) {
   return Guard([&] { oga::ort::SetLibraryPath(path == nullptr ? "" : path); });
+}
+
+OgaResult* OGA_API_CALL OgaSetLlguidanceLibrary(const char* path) {
+  return Guard([&] { oga::grammar::SetLibraryPath(path == nullptr ? "" : path); });
+}
+
+OgaResult* OGA_API_CALL OgaGetLlguidanceVersion(const char** out) {
+  return Guard([&] {
+    RequireOut<const char*>(out, nullptr);
+    *out = oga::capi::NewString(oga::grammar::LibraryVersion());
+  });
 }
 
 OgaResult* OGA_API_CALL OgaSetOrtExtensionsLibrary(const char* path) {

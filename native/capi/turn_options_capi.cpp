@@ -122,6 +122,24 @@ OgaResult* OGA_API_CALL OgaTurnOptionsSetEmitText(OgaTurnOptions* options, bool 
   return Set(options, [&](TurnOptions& target) { target.SetEmitText(emit_text, include_special_tokens); });
 }
 
+OgaResult* OGA_API_CALL OgaTurnOptionsSetGuidance(OgaTurnOptions* options, const char* guidance_type,
+                                                  const char* guidance_data) {
+  return Set(options, [&](TurnOptions& target) {
+    target.SetGuidance(&Require(guidance_type, "guidance_type"), &Require(guidance_data, "guidance_data"));
+  });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsSetDelimitedGuidance(OgaTurnOptions* options, int32_t opening_token,
+                                                           int32_t closing_token, const char* grammar) {
+  return Set(options, [&](TurnOptions& target) {
+    target.SetDelimitedGuidance(opening_token, closing_token, &Require(grammar, "grammar"));
+  });
+}
+
+OgaResult* OGA_API_CALL OgaTurnOptionsClearGuidance(OgaTurnOptions* options) {
+  return Set(options, [](TurnOptions& target) { target.ClearGuidance(); });
+}
+
 OgaResult* OGA_API_CALL OgaTurnOptionsSetLogprobs(OgaTurnOptions* options, int32_t top, bool processed) {
   return Set(options, [&](TurnOptions& target) { target.SetLogprobs(top, processed); });
 }

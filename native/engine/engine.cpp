@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/snapshot.h"
+#include "search/bitmask.h"
 
 namespace oga {
 
@@ -58,6 +59,7 @@ Engine::Engine(EngineParts parts)
       traits_(std::move(parts.traits)),
       model_(std::move(parts.model)),
       tokens_(std::move(parts.tokens)),
+      encode_(std::move(parts.encode)),
       policy_(std::move(parts.policy)),
       fault_hook_(std::move(parts.fault_hook)),
       validate_(parts.validate),
@@ -70,9 +72,11 @@ Engine::Engine(EngineParts parts)
       planner_(*policy_),
       sampleable_tokens_(traits_.sampleable_tokens != 0 ? traits_.sampleable_tokens : traits_.vocab_size),
       sampler_(traits_.vocab_size, sampleable_tokens_),
+      guidance_([this] { return MakeGrammarTokenizer(); }),
       abandonment_(std::make_shared<std::atomic<bool>>(false)),
       prefix_lookup_(cache_, requests_),
       token_budget_(limits_.max_scheduled_tokens) {
+  no_tokens_.resize(search::BitmaskWords(static_cast<size_t>(traits_.vocab_size)));
   cache_.EnsureRows(limits_.max_batch_size);
   results_.reserve(limits_.max_batch_size);
   sample_inputs_.reserve(limits_.max_batch_size);
@@ -142,6 +146,7 @@ RequestSlot Engine::MakeSlot() {
   queues_.Reserve(slots);
   planner_.Reserve(View().limits, slots, plan_);
   dropped_.reserve(slots);
+  guided_.reserve(slots);
   const size_t first = requests_.size();
   requests_.resize(slots);
   for (size_t slot = slots; slot > first; --slot) free_slots_.push_back(static_cast<RequestSlot>(slot - 1));

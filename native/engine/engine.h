@@ -29,6 +29,7 @@
 #include "engine/event_buffer.h"
 #include "engine/event_queue.h"
 #include "engine/fault_points.h"
+#include "engine/guidance.h"
 #include "engine/options.h"
 #include "engine/packed_step.h"
 #include "engine/prefix_lookup.h"
@@ -53,6 +54,7 @@ struct EngineParts {
   std::unique_ptr<ModelExecutor> executor;
   std::shared_ptr<const Model> model;           // kept alive; null in tests
   std::shared_ptr<const TokenBytes> tokens;     // null: the model's tokenizer has them, read when they are needed
+  grammar::GrammarTokenizer::Encoder encode;    // for forced text; empty: the model's tokenizer, none without a model
   std::unique_ptr<SchedulerPolicy> policy;      // null: ArrivalPolicy
   FaultHook fault_hook;                         // empty in production
   BlockHashFunction block_hash = SipHashBlock;  // tests pass a weak one
@@ -114,7 +116,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // turns.cpp
   void CheckInput(const Request& request, std::span<const TokenId> input) const;
   void CheckRoom(const Request& request, uint64_t input_tokens) const;
-  std::shared_ptr<const TokenBytes> RequireTokenBytes();
+  std::shared_ptr<const TokenBytes> RequireTokenBytes(const char* who);
+  std::shared_ptr<const grammar::GrammarTokenizer> MakeGrammarTokenizer();
+  TurnSetup SetUpTurn(const Request& request, size_t input_tokens, const TurnOptions* options);
+  void JoinText(const Request& request, RowResult& result);
   void FinishTurn(Request& request, RowResult& result, EventErrorCode code) noexcept;
 
   // step.cpp
@@ -125,14 +130,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void DropCaches(std::span<const RequestSlot> slots) noexcept;
   void TryStep();
   void ReservePublication();
+  ExecutionResult ExecuteBesideMasks(const ExecutionBatch& batch);
   ExecutionResult Execute(const ExecutionBatch& batch);
   void SampleRows(std::span<const float> logits);
   void ScorePrompt(const Request& request, std::span<const float> logits, RowResult& result) const;
   void PushToken(Request& request, RowResult& result) noexcept;
-  search::SampleInputs InputsOf(const Request& request, std::span<const float> logits) const;
-  void Judge(Request& request, search::SampleOutcome& outcome, RowResult& result) const;
+  search::SampleInputs InputsOf(Request& request, std::span<const float> logits) const;
+  void Guide(Request& request, search::SampleInputs& inputs) const;
+  void Judge(Request& request, search::SampleOutcome& outcome, RowResult& result);
   void CommitRows() noexcept;
   void Inject(FaultPoint point) const;
+
+  // forced_tokens.cpp
+  void AppendForcedTokens();
+  bool AppendForcedToken(Request& request, TokenId token);
 
   // trace_line.cpp
   std::string TraceLine(const char* outcome) const;
@@ -150,6 +161,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const ModelTraits traits_;
   const std::shared_ptr<const Model> model_;
   std::shared_ptr<const TokenBytes> tokens_;  // null until a turn needs text
+  const grammar::GrammarTokenizer::Encoder encode_;
   const std::unique_ptr<const SchedulerPolicy> policy_;
   const FaultHook fault_hook_;
   const bool validate_;
@@ -169,6 +181,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   PackedStep packed_;
   const int32_t sampleable_tokens_;
   search::Sampler sampler_;
+  Guidance guidance_;
+  std::vector<uint32_t> no_tokens_;                  // a mask that allows none
   std::vector<search::SampleInputs> sample_inputs_;  // by sampled row of the plan
   std::vector<search::SampleOutcome> sample_outcomes_;
   std::vector<RowResult> results_;  // by row of the plan
@@ -184,7 +198,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   uint32_t token_budget_;  // max_scheduled_tokens, less after the model ran out of memory
   EngineStatistics statistics_;
   PhaseClock clock_;
-  std::vector<RequestId> dropped_;  // in the step at hand, for the trace
+  std::vector<RequestId> dropped_;   // in the step at hand, for the trace
+  std::vector<RequestSlot> guided_;  // scratch of AppendForcedTokens
   std::unique_ptr<StepTrace> trace_;
 };
 

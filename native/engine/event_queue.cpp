@@ -27,11 +27,12 @@ bool EventQueue::HasEventOf(const Request& request) const noexcept {
                      [&](const Event& event) { return event.request.get() == &request; });
 }
 
-Event* EventQueue::FindTurn(const Request& request, TurnId turn_id) noexcept {
-  const auto found =
-      std::find_if(events_.begin() + static_cast<std::ptrdiff_t>(head_), events_.end(),
-                   [&](const Event& event) { return event.request.get() == &request && event.turn_id == turn_id; });
-  return found == events_.end() ? nullptr : &*found;
+Event* EventQueue::FindLast(const Request& request, TurnId turn_id) noexcept {
+  const auto end = events_.rend() - static_cast<std::ptrdiff_t>(head_);
+  const auto found = std::find_if(events_.rbegin(), end, [&](const Event& event) {
+    return event.request.get() == &request && event.turn_id == turn_id;
+  });
+  return found == end ? nullptr : &*found;
 }
 
 void EventQueue::Purge(const Request& request) noexcept {

@@ -24,8 +24,8 @@ class EventQueue {
 
   bool HasEventOf(const Request& request) const noexcept;
 
-  // The undrained event of this turn, to merge an ending into; nullptr when there is none.
-  Event* FindTurn(const Request& request, TurnId turn_id) noexcept;
+  // The last undrained event of this turn, to merge an ending into; nullptr when there is none.
+  Event* FindLast(const Request& request, TurnId turn_id) noexcept;
 
   // Whether the predicate holds for every undrained event.
   template <typename Predicate>

@@ -25,6 +25,7 @@ void Engine::FailUnserviceable() noexcept {
 
 // Everything is as before the step; the reservation is gone with its destructor.
 void Engine::RollBack(const ExecutionResult& result) {
+  for (const RowPlan& row : plan_.rows) requests_[row.slot]->RollBackGrammar();
   ++statistics_.rolled_back_steps;
   Trace("rolled_back");
   switch (result.status) {

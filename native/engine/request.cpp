@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "search/bitmask.h"
 
 namespace oga {
 
@@ -89,8 +90,8 @@ std::span<const search::TokenCount> Request::output_counts() const noexcept {
   return output_counts_ ? output_counts_->values() : std::span<const search::TokenCount>{};
 }
 
-void Request::StartTurn(std::span<const TokenId> input, SamplingSettings settings, int32_t vocab_size,
-                        std::optional<TurnText> text) {
+void Request::StartTurn(std::span<const TokenId> input, TurnSetup setup, int32_t vocab_size) {
+  SamplingSettings& settings = setup.settings;
   const uint64_t length = tokens_.size() + input.size();
   // A limit near 2^64 must not wrap.
   uint64_t output = std::min(max_session_tokens_ - length, kEagerTokens);
@@ -119,11 +120,12 @@ void Request::StartTurn(std::span<const TokenId> input, SamplingSettings setting
   tokens_.insert(tokens_.end(), input.begin(), input.end());
   distinct_ = std::move(distinct);
   output_counts_ = std::move(counts);
-  settings_ = std::move(settings);
+  settings_ = std::move(setup.settings);
   if (settings_.seed) seed_ = *settings_.seed;
   usage_ = {};
   usage_.prompt_tokens = input.size();
-  text_ = std::move(text);
+  text_ = std::move(setup.text);
+  cursor_ = std::move(setup.cursor);
   prompt_logprobs_ = std::move(prompt_logprobs);
   prompt_end_ = prompt_logprobs_ == nullptr ? 0 : static_cast<uint32_t>(tokens_.size());
   scored_end_ = std::max(turns_.back().start_tokens, 1u);
@@ -154,11 +156,39 @@ void Request::Judge(TokenId token, std::span<const TokenId> eos_token_ids, RowRe
   result.appends = true;
   if (is_in(settings_.stop_tokens)) {
     result.finish = FinishReason::kEos;
+    result.is_text = false;
   } else if (settings_.max_generated_tokens != 0 && usage_.generated_tokens + 1 >= settings_.max_generated_tokens) {
     result.finish = FinishReason::kMaxGeneratedTokens;
   } else if (tokens_.size() + 1 >= max_session_tokens_) {
     result.finish = FinishReason::kMaxSessionTokens;
   }
+}
+
+void Request::StageGrammar(RowResult& result) {
+  // An ending of its own needs nothing more from the grammar; a limit may still coincide with its end.
+  if (cursor_ == nullptr || !result.appends || result.finish == FinishReason::kEos) return;
+  cursor_->Stage(result.token);
+  if (cursor_->IsComplete()) result.finish = FinishReason::kEos;
+}
+
+void Request::RollBackGrammar() noexcept {
+  if (cursor_ != nullptr) cursor_->Rollback();
+}
+
+std::span<const uint32_t> Request::GrammarMask() {
+  const std::span<const uint32_t> mask = cursor_->Mask();
+  TokenId forced = 0;
+  // What follows a sampled token was looked up before the step, unless the tokens are to come one by one.
+  const bool looked_up = view_.decoding && !settings_.logprobs.of_output();
+  if (!looked_up && cursor_->ForcedTokens({&forced, 1}) == 1) {
+    grammar_mask_.assign(mask.size(), 0);
+    search::SetBit(grammar_mask_, forced);
+    return grammar_mask_;
+  }
+  if (settings_.stop_tokens.empty() || !cursor_->MayEnd()) return mask;
+  grammar_mask_.assign(mask.begin(), mask.end());
+  for (const TokenId token : settings_.stop_tokens) search::SetBit(grammar_mask_, token);
+  return grammar_mask_;
 }
 
 void Request::StageText(RowResult& result) {
@@ -169,8 +199,7 @@ void Request::StageText(RowResult& result) {
     const bool matched = result.matched_stop_string != search::StopStrings::kNoMatch;
     if (matched) {
       result.finish = FinishReason::kStopString;
-    } else if (result.finish == FinishReason::kEos) {
-      // A stop token is no text.
+    } else if (!result.is_text) {
       result.text.clear();
       text_->Restart();
     }
@@ -195,18 +224,25 @@ void Request::CommitRow(const RowPlan& row, RowResult& result, uint64_t step) no
     ++scored_end_;
   }
   if (!scores_prompt()) view_.chunk_limit_tokens = 0;
-  if (result.appends) {
-    if (text_) text_->Commit();
-    tokens_.push_back(result.token);
-    if (distinct_) distinct_->Append(result.token);
-    if (output_counts_) output_counts_->Append(result.token);
-    ++usage_.generated_tokens;
-  }
-  view_.sequence_tokens = static_cast<uint32_t>(tokens_.size());
+  AppendOutput(result);
   view_.decoding = result.appends;
   view_.preemptible = row.samples();
   view_.last_progress_step = step;
   state_ = RequestState::kActive;
+}
+
+void Request::AppendOutput(const RowResult& result) noexcept {
+  if (!result.appends) return;
+  if (text_) text_->Commit();
+  if (cursor_ != nullptr) cursor_->Commit();
+  tokens_.push_back(result.token);
+  if (distinct_) distinct_->Append(result.token);
+  if (output_counts_) output_counts_->Append(result.token);
+  ++usage_.generated_tokens;
+  view_.sequence_tokens = static_cast<uint32_t>(tokens_.size());
+  // Not when more than this token is to be computed.
+  view_.decoding = view_.pending_tokens() == 1;
+  view_.preemptible = true;
 }
 
 void Request::EndTurn() noexcept {
@@ -216,6 +252,7 @@ void Request::EndTurn() noexcept {
   view_.tail_shared = false;  // looked up for those with a live turn only, and stale from here on
   view_.chunk_limit_tokens = 0;
   text_.reset();
+  cursor_.reset();
   prompt_logprobs_.reset();
   prompt_end_ = 0;
 }
@@ -250,6 +287,7 @@ void Request::Detach() noexcept {
   distinct_.reset();
   output_counts_.reset();
   text_.reset();
+  cursor_.reset();
   prompt_logprobs_.reset();
   prompt_end_ = 0;
   view_ = {};

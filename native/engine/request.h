@@ -31,6 +31,7 @@
 #include "engine/run_queues.h"
 #include "engine/turn_options.h"
 #include "engine/turn_text.h"
+#include "grammar/grammar_cursor.h"
 #include "search/distinct_tokens.h"
 #include "search/token_counts.h"
 #include "step/ids.h"
@@ -47,9 +48,17 @@ struct RequestAccess;
 
 enum class RequestState { kCreated, kQueued, kActive, kTurnComplete, kClosed };
 
+// What a turn starts with besides its input.
+struct TurnSetup {
+  SamplingSettings settings;
+  std::optional<TurnText> text{};                    // none when nobody reads it
+  std::unique_ptr<grammar::GrammarCursor> cursor{};  // null without guidance
+};
+
 // What a step decided for one row; staged until the commit.
 struct RowResult {
   bool appends = false;  // `token` joins the sequence and is told to the host
+  bool is_text = true;   // false for a stop token
   TokenId token = 0;
   FinishReason finish = FinishReason::kNone;
   int32_t matched_stop_string = search::StopStrings::kNoMatch;
@@ -126,17 +135,27 @@ class Request : public std::enable_shared_from_this<Request> {
   QueuePlace place = QueuePlace::kNone;
 
   // Appends the input and makes the turn live. Strong guarantee: on an exception nothing changed.
-  void StartTurn(std::span<const TokenId> input, SamplingSettings settings, int32_t vocab_size,
-                 std::optional<TurnText> text = std::nullopt);
+  void StartTurn(std::span<const TokenId> input, TurnSetup setup, int32_t vocab_size);
   // Makes room for one more token. May throw std::bad_alloc; changes nothing visible.
   void ReserveToken();
   // What the sampled token means for the turn, without changing anything.
   void Judge(TokenId token, std::span<const TokenId> eos_token_ids, RowResult& result) const noexcept;
+  // Stages the result's token in the turn's grammar, and the ending that a complete grammar gives it. May throw, and then
+  // nothing changed that RollBackGrammar does not undo.
+  void StageGrammar(RowResult& result);
+  void RollBackGrammar() noexcept;
+  // The turn's cursor; null without guidance.
+  grammar::GrammarCursor* cursor() noexcept { return cursor_.get(); }
+  // The mask of the next token: the grammar's, and a stop token where the turn may end. Throws as GrammarCursor::Mask.
+  std::span<const uint32_t> GrammarMask();
+
   // Stages what the result means for the turn's text, and the ending that a stop string gives it. May throw
   // std::bad_alloc; nothing is changed until CommitRow.
   void StageText(RowResult& result);
   // Publishes a step's outcome for this row.
   void CommitRow(const RowPlan& row, RowResult& result, uint64_t step) noexcept;
+  // Publishes a token that needed no row: the part of CommitRow that concerns the output.
+  void AppendOutput(const RowResult& result) noexcept;
   void EndTurn() noexcept;
   void MarkFailed() noexcept { failed_ = true; }
   void TruncateToTurn(const TurnRecord& turn) noexcept;
@@ -170,6 +189,8 @@ class Request : public std::enable_shared_from_this<Request> {
   std::optional<search::DistinctTokens> distinct_;    // kept only while a repetition penalty acts
   std::optional<search::TokenCounts> output_counts_;  // of the turn; kept only while they are penalised
   std::optional<TurnText> text_;                      // of the live turn; none when nobody reads it
+  std::unique_ptr<grammar::GrammarCursor> cursor_;    // of the live turn; null without guidance
+  std::vector<uint32_t> grammar_mask_;                // scratch of GrammarMask
   std::shared_ptr<PromptLogprobs> prompt_logprobs_;   // of the live turn's input; null unless asked for
   uint32_t scored_end_ = 0;                           // position up to which they are computed
   uint32_t prompt_end_ = 0;                           // 0: none are wanted

@@ -12,6 +12,7 @@
 // A failure before Commit leaves no trace but a committed preemption, which no output shows. Commit refuses, with nothing
 // published, when anything moved since Reserve; the engine is then unhealthy for good.
 #include "base/check.h"
+#include "base/log.h"
 #include "engine/engine.h"
 
 namespace oga {
@@ -49,6 +50,7 @@ void Engine::ExecuteStep() {
   // Room for whatever this step may have to tell, a fatal end included.
   events_.Reserve(LiveRequests() + limits_.max_batch_size + 1);
   try {
+    AppendForcedTokens();
     MakePlan();
     clock_.Mark(StepPhase::kPlan);
     if (plan_.outcome == PlanOutcome::kExecutable) {
@@ -115,7 +117,7 @@ void Engine::TryStep() {
       reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, requests_[row.slot]->logits_rows(row)));
     }
     clock_.Mark(StepPhase::kPack);
-    execution = Execute(packed_.Batch(reservation.copies()));
+    execution = ExecuteBesideMasks(packed_.Batch(reservation.copies()));
     clock_.Mark(StepPhase::kExecute);
     if (execution.status != ExecutionStatus::kOk) return RollBack(execution);
     SampleRows(execution.logits);
@@ -149,6 +151,17 @@ void Engine::ReservePublication() {
   }
 }
 
+// The masks of guided rows are computed while the model runs: they do not depend on its logits.
+ExecutionResult Engine::ExecuteBesideMasks(const ExecutionBatch& batch) {
+  guidance_.Clear();
+  for (const RowPlan& row : plan_.rows) {
+    grammar::GrammarCursor* const cursor = requests_[row.slot]->cursor();
+    if (row.samples() && cursor != nullptr) guidance_.Add(*cursor);
+  }
+  const Guidance::Running masks = guidance_.Start();
+  return Execute(batch);
+}
+
 ExecutionResult Engine::Execute(const ExecutionBatch& batch) {
   ExecutionResult result;
   try {
@@ -173,7 +186,7 @@ void Engine::SampleRows(std::span<const float> logits) {
   const size_t width = static_cast<size_t>(traits_.vocab_size);
   sample_inputs_.clear();
   for (const RowPlan& row : plan_.rows) {
-    const Request& request = *requests_[row.slot];
+    Request& request = *requests_[row.slot];
     RowResult& result = results_.emplace_back();
     const size_t scored = request.logits_rows(row) - (row.samples() ? 1 : 0);
     if (scored > 0) ScorePrompt(request, logits.first(scored * width), result);
@@ -206,7 +219,7 @@ void Engine::ScorePrompt(const Request& request, std::span<const float> logits, 
   }
 }
 
-search::SampleInputs Engine::InputsOf(const Request& request, std::span<const float> logits) const {
+search::SampleInputs Engine::InputsOf(Request& request, std::span<const float> logits) const {
   const SamplingSettings& settings = request.settings();
   search::SampleInputs inputs;
   inputs.logits = logits;
@@ -218,10 +231,23 @@ search::SampleInputs Engine::InputsOf(const Request& request, std::span<const fl
   inputs.may_end = request.usage().generated_tokens >= settings.min_generated_tokens;
   inputs.seed = request.seed();
   inputs.position = request.tokens().size();
+  if (request.cursor() != nullptr) Guide(request, inputs);
   return inputs;
 }
 
-void Engine::Judge(Request& request, search::SampleOutcome& outcome, RowResult& result) const {
+// A turn may end where its grammar may; where the grammar is complete it does, whatever minimum was asked for. Of a cursor
+// that failed there is nothing to choose from.
+void Engine::Guide(Request& request, search::SampleInputs& inputs) const {
+  try {
+    inputs.allowed_bitmask = request.GrammarMask();
+    inputs.may_end = request.cursor()->MayEnd() && (inputs.may_end || request.cursor()->IsComplete());
+  } catch (const Error& error) {
+    log::Warning(Message("request ", request.id(), ", turn ", request.turn_id(), " fails: ", error.message()));
+    inputs.allowed_bitmask = no_tokens_;
+  }
+}
+
+void Engine::Judge(Request& request, search::SampleOutcome& outcome, RowResult& result) {
   if (result.finish == FinishReason::kFailed) return;  // its prompt could not be scored
   if (outcome.status != search::SampleStatus::kOk) {
     result.finish = FinishReason::kFailed;
@@ -229,7 +255,16 @@ void Engine::Judge(Request& request, search::SampleOutcome& outcome, RowResult& 
   }
   request.Judge(outcome.token, traits_.eos_token_ids, result);
   if (result.appends) result.logprobs = std::move(outcome.logprobs);
+  try {
+    request.StageGrammar(result);
+  } catch (const Error& error) {  // of this row's cursor alone
+    log::Warning(Message("request ", request.id(), ", turn ", request.turn_id(), " fails: ", error.message()));
+    result = {};
+    result.finish = FinishReason::kFailed;
+    return;
+  }
   request.StageText(result);
+  JoinText(request, result);
 }
 
 // The cache has committed; nothing below can fail.

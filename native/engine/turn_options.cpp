@@ -49,6 +49,7 @@ void TurnOptions::Reset() {
   CheckUsable();
   values_ = {};
   text_ = {};
+  guidance_.reset();
 }
 
 template <typename T>
@@ -143,6 +144,29 @@ void TurnOptions::SetEmitText(bool emit, bool special_tokens) {
   CheckUsable();
   text_.emit = emit;
   text_.special_tokens = special_tokens;
+}
+
+void TurnOptions::SetGuidance(std::string_view type, std::string_view text) {
+  CheckUsable();
+  grammar::GrammarSpec spec = grammar::MakeGrammarSpec(type, text);
+  if (guidance_ && guidance_->kind == grammar::GrammarKind::kDelimited) {
+    Throw(StatusCode::kInvalidState, "delimited guidance is set; clear it before guidance of the whole turn");
+  }
+  guidance_ = std::move(spec);
+}
+
+void TurnOptions::SetDelimitedGuidance(TokenId opening_token, TokenId closing_token, std::string_view lark) {
+  CheckUsable();
+  grammar::GrammarSpec spec = grammar::MakeDelimitedSpec(opening_token, closing_token, lark);
+  if (guidance_ && guidance_->kind != grammar::GrammarKind::kDelimited) {
+    Throw(StatusCode::kInvalidState, "guidance of the whole turn is set; clear it before delimited guidance");
+  }
+  guidance_ = std::move(spec);
+}
+
+void TurnOptions::ClearGuidance() {
+  CheckUsable();
+  guidance_.reset();
 }
 
 void TurnOptions::SetLogprobs(int32_t top, bool processed) {

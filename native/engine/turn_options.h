@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/turn_text.h"
+#include "grammar/grammar_spec.h"
 #include "step/sampling.h"
 
 namespace oga {
@@ -50,6 +51,12 @@ class TurnOptions {
   void SetLogprobTokens(std::vector<TokenId> tokens);
   void SetPromptLogprobs(int32_t top);
 
+  // Guidance of the whole turn and of what stands between two tokens exclude each other: clear the one first.
+  void SetGuidance(std::string_view type, std::string_view text);
+  void SetDelimitedGuidance(TokenId opening_token, TokenId closing_token, std::string_view lark);
+  void ClearGuidance();
+
+  const std::optional<grammar::GrammarSpec>& guidance() const { return guidance_; }
   const TextOptions& text() const { return text_; }
   const SamplingOptions& values() const { return values_; }
   bool BelongsTo(const Request& request) const noexcept;
@@ -64,6 +71,7 @@ class TurnOptions {
   std::weak_ptr<Request> request_;
   SamplingOptions values_;
   TextOptions text_;
+  std::optional<grammar::GrammarSpec> guidance_;
 };
 
 }  // namespace oga

@@ -55,16 +55,54 @@ void Engine::CheckInput(const Request& request, std::span<const TokenId> input) 
   }
 }
 
-std::shared_ptr<const TokenBytes> Engine::RequireTokenBytes() {
+std::shared_ptr<const TokenBytes> Engine::RequireTokenBytes(const char* who) {
   if (tokens_ != nullptr) return tokens_;
-  if (model_ == nullptr) Throw(StatusCode::kNotFound, "stop strings and text need a tokenizer, and there is no model");
+  if (model_ == nullptr) Throw(StatusCode::kNotFound, who, " need a tokenizer, and there is no model");
   try {
     tokens_ = model_->tokenizer()->token_bytes();
   } catch (const Error& error) {
-    Throw(error.code(), "stop strings and text need the model's tokenizer, which cannot be used: ", error.message(),
+    Throw(error.code(), who, " need the model's tokenizer, which cannot be used: ", error.message(),
           ". Token ids work without it");
   }
   return tokens_;
+}
+
+std::shared_ptr<const grammar::GrammarTokenizer> Engine::MakeGrammarTokenizer() {
+  grammar::GrammarTokenizer::Encoder encode = encode_;
+  if (encode == nullptr && model_ != nullptr) {
+    encode = [tokenizer = model_->tokenizer()](std::string_view text) { return tokenizer->Encode(text, false); };
+  }
+  return std::make_shared<const grammar::GrammarTokenizer>(
+      RequireTokenBytes("grammars"), static_cast<size_t>(traits_.vocab_size), traits_.eos_token_ids, std::move(encode));
+}
+
+// Everything that a turn's options can be refused for; nothing changes.
+TurnSetup Engine::SetUpTurn(const Request& request, size_t input_tokens, const TurnOptions* options) {
+  TurnSetup setup;
+  setup.settings = search::Resolve(options != nullptr ? options->values() : SamplingOptions{}, traits_.search,
+                                   {traits_.vocab_size, sampleable_tokens_, traits_.eos_token_ids});
+  const uint64_t room = request.max_session_tokens() - request.tokens().size() - input_tokens;
+  if (setup.settings.min_generated_tokens > room) {
+    Throw(StatusCode::kInvalidArgument, "min_generated_tokens is ", setup.settings.min_generated_tokens,
+          "; the session limit of ", request.max_session_tokens(), " leaves room for ", room);
+  }
+  if (setup.settings.logprobs.of_prompt() && !traits_.logits_of_any_token) {
+    Throw(StatusCode::kUnsupported,
+          "prompt_logprobs are wanted, but the model's graph gives logits of the last token of each row only; convert "
+          "the model with `oga convert`, whose graphs give those of any token");
+  }
+  if (options == nullptr) return setup;
+  if (options->text().needs_text()) {
+    setup.text.emplace(options->text(), RequireTokenBytes("stop strings and text"));
+  }
+  if (options->guidance()) {
+    if (setup.settings.ignore_eos) {
+      Throw(StatusCode::kInvalidArgument,
+            "ignore_eos is set beside guidance; a guided turn ends where its grammar ends. Unset one of them");
+    }
+    setup.cursor = guidance_.Begin(*options->guidance());
+  }
+  return setup;
 }
 
 TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const TurnOptions* options) {
@@ -84,29 +122,14 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
     Throw(StatusCode::kInvalidArgument, "the turn options belong to another request; create them from this one");
   }
   CheckInput(request, input);
-  SamplingSettings settings =
-      search::Resolve(options != nullptr ? options->values() : SamplingOptions{}, traits_.search,
-                      {traits_.vocab_size, sampleable_tokens_, traits_.eos_token_ids});
-  const uint64_t room = request.max_session_tokens() - request.tokens().size() - input.size();
-  if (settings.min_generated_tokens > room) {
-    Throw(StatusCode::kInvalidArgument, "min_generated_tokens is ", settings.min_generated_tokens,
-          "; the session limit of ", request.max_session_tokens(), " leaves room for ", room);
-  }
-
-  const bool scores_prompt = settings.logprobs.of_prompt();
-  if (scores_prompt && !traits_.logits_of_any_token) {
-    Throw(StatusCode::kUnsupported,
-          "prompt_logprobs are wanted, but the model's graph gives logits of the last token of each row only; convert "
-          "the model with `oga convert`, whose graphs give those of any token");
-  }
-  std::optional<TurnText> text;
-  if (options != nullptr && options->text().needs_text()) text.emplace(options->text(), RequireTokenBytes());
-
+  TurnSetup setup = SetUpTurn(request, input.size(), options);
+  const bool scores_prompt = setup.settings.logprobs.of_prompt();
   cache_.ReserveIdentities(request.slot(), request.tokens().size() + input.size());
-  if (settings.searches_sequence()) {
-    sampler_.ReserveHistory(request.tokens().size() + input.size() + std::min(room, Request::kEagerTokens));
+  if (setup.settings.searches_sequence()) {
+    const uint64_t length = request.tokens().size() + input.size();
+    sampler_.ReserveHistory(length + std::min(request.max_session_tokens() - length, Request::kEagerTokens));
   }
-  request.StartTurn(input, std::move(settings), traits_.vocab_size, std::move(text));
+  request.StartTurn(input, std::move(setup), traits_.vocab_size);
   // What predicts the first token of the input is the last one before it: it must be computed too.
   if (scores_prompt && request.view().cached_tokens + 1 > request.scored_end()) {
     request.view().cached_tokens = request.scored_end() - 1;
@@ -131,21 +154,25 @@ bool Engine::CancelTurn(Request& request, TurnId id) {
   RowResult cancelled;
   cancelled.finish = FinishReason::kCancelled;
   request.StageText(cancelled);
-  // The ending joins an event that was not taken yet.
-  if (const Event* event = events_.FindTurn(request, id)) cancelled.text.insert(0, event->text);
+  JoinText(request, cancelled);
   FinishTurn(request, cancelled, EventErrorCode::kNone);
   return true;
 }
 
-// Ends the live turn: state, queues, and its one terminal event, which joins the turn's token event if that is still
-// there to be taken. Room for an event was reserved.
+// An ending without a token joins the turn's last event if that was not taken yet, and so does its text.
+void Engine::JoinText(const Request& request, RowResult& result) {
+  if (result.appends || result.finish == FinishReason::kNone) return;
+  if (const Event* event = events_.FindLast(request, request.turn_id())) result.text.insert(0, event->text);
+}
+
+// Ends the live turn: state, queues, and its one terminal event, as JoinText says. Room for an event was reserved.
 void Engine::FinishTurn(Request& request, RowResult& result, EventErrorCode code) noexcept {
   std::shared_ptr<const PromptLogprobs> prompt_logprobs = request.TakePromptLogprobs();
   request.EndTurn();
   // Blocks set aside for a prompt that is not going to be computed now.
   cache_.Truncate(request.slot(), cache_.filled_slots(request.slot()));
   Settle(request);
-  Event* event = events_.FindTurn(request, request.turn_id());
+  Event* event = result.appends ? nullptr : events_.FindLast(request, request.turn_id());
   Event fresh;
   Event& target = event != nullptr ? *event : fresh;
   target.request = request.shared_from_this();

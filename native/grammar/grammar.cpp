@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <new>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +22,7 @@ constexpr size_t kCompilerStackBytes = size_t{256} << 20;
 
 // Measured: 100,000 alternatives, or a schema of 300 kB with 3000 objects, stay below a tenth of these. A mask stays
 // within some 20 ms, and the memory of one cursor within about 100 MB.
-constexpr LlgParserLimits kLimits{.max_items_in_row = 2000,
+constexpr LlgParserLimits kLimits{.max_items_in_row = 20'000,  // some four for each optional property
                                   .initial_lexer_fuel = 1'000'000,
                                   .step_lexer_fuel = 200'000,
                                   .step_max_items = 50'000,
@@ -31,9 +30,6 @@ constexpr LlgParserLimits kLimits{.max_items_in_row = 2000,
                                   .max_grammar_size = 500'000,
                                   .precompute_large_lexemes = true,
                                   .verbose_errors = false};
-
-// llguidance's word for a place where no token may come.
-constexpr std::string_view kNoToken = "NoExtensionBias";
 
 struct Source {
   const char* type;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "grammar/grammar_errors.h"
 
 namespace oga::grammar {
 
@@ -53,7 +54,9 @@ void GrammarCursor::Poison(std::string fault) noexcept {
 void GrammarCursor::PoisonByMatcher() noexcept {
   is_poisoned_ = true;
   try {
-    Poison(Message("llguidance cannot follow the grammar any further: ", matcher_->Fault()));
+    const std::string fault = matcher_->Fault();
+    Poison(fault == kNoToken ? "the grammar leads nowhere from here: no token of the vocabulary can come next"
+                             : Message("llguidance cannot follow the grammar any further: ", fault));
   } catch (...) {  // out of memory: poisoned, without the reason
   }
 }

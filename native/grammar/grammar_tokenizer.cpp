@@ -34,7 +34,10 @@ GrammarTokenizer::GrammarTokenizer(std::shared_ptr<const TokenBytes> token_bytes
       by_bytes_.push_back(static_cast<TokenId>(id));
       longest_bytes_ = std::max(longest_bytes_, TextOf(static_cast<TokenId>(id)).size());
     }
-    std::stable_sort(by_bytes_.begin(), by_bytes_.end(), [&](TokenId a, TokenId b) { return TextOf(a) < TextOf(b); });
+    std::sort(by_bytes_.begin(), by_bytes_.end(), [&](TokenId a, TokenId b) {
+      const int order = TextOf(a).compare(TextOf(b));
+      return order != 0 ? order < 0 : a < b;
+    });
   }
   Create();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/edit_distance.h"
@@ -9,6 +10,7 @@
 #include "base/printable_text.h"
 #include "grammar/schema_json.h"
 #include "grammar/schema_keywords.h"
+#include "grammar/schema_pattern.h"
 #include "grammar/schema_values.h"
 
 namespace oga::grammar {
@@ -104,6 +106,10 @@ class SchemaBuilder {
         RefuseFault(name, FaultOfFormat(value));
         built[name] = value;
         return;
+      case SchemaKeyword::kPattern:
+        if (!value.is_string()) Refuse(name, "must be a string");
+        built[name] = Pattern(name, value.get_ref<const std::string&>());
+        return;
       case SchemaKeyword::kRef:
         RefuseFault(name, FaultOfReference(value));
         references_.push_back({value.get<std::string>(), Place()});
@@ -140,9 +146,6 @@ class SchemaBuilder {
       case SchemaKeyword::kNumber: return RefuseFault(name, FaultOfNumber(value));
       case SchemaKeyword::kNumberOrBool: return value.is_boolean() ? void() : RefuseFault(name, FaultOfNumber(value));
       case SchemaKeyword::kCount: return RefuseFault(name, FaultOfCount(value));
-      case SchemaKeyword::kPattern:
-        if (!value.is_string()) Refuse(name, "must be a string");
-        return RefuseFault(name, FaultOfPattern(value.get_ref<const std::string&>()));
       case SchemaKeyword::kNames:
         if (!value.is_array() || !std::all_of(value.begin(), value.end(), [](const Json& n) { return n.is_string(); }))
           Refuse(name, "must be a list of strings");
@@ -171,14 +174,19 @@ class SchemaBuilder {
       for (size_t i = 0; i < value.size(); ++i) built.push_back(At(std::to_string(i), value[i]));
     } else if (is_map) {
       for (const auto& [key, schema] : value.items()) {
-        if (keyword == SchemaKeyword::kPatternMap) RefuseFault(key, FaultOfPattern(key));
-        built[key] = At(key, schema);
+        built[keyword == SchemaKeyword::kPatternMap ? Pattern(key, key) : key] = At(key, schema);
       }
     } else {
       built = Schema(value);
     }
     path_.pop_back();
     return built;
+  }
+
+  std::string Pattern(const std::string& name, const std::string& pattern) const {
+    PreparedPattern prepared = PreparePattern(pattern);
+    RefuseFault(name, prepared.fault);
+    return std::move(prepared.text);
   }
 
   Json At(const std::string& step, const Json& schema) {

@@ -7,7 +7,7 @@
 //  - lets every February have 29 days;
 //  - lets `additionalProperties` write a name of `properties` with an escape, and write one name twice, which counts
 //    twice for `minProperties`;
-//  - reads a bracket inside a character class as a nested class;
+//  - reads patterns in ways of its own (schema_pattern.h);
 //  - lets a schema weaken itself through "x-guidance", and white space go on for ever.
 #pragma once
 

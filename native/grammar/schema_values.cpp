@@ -49,25 +49,6 @@ std::string FaultOfNumber(const Json& value) {
   return "must be a number between -2^53 and 2^53, which is what can be enforced exactly";
 }
 
-std::string FaultOfPattern(std::string_view pattern) {
-  bool in_class = false;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    const std::string_view pair = pattern.substr(i, 2);
-    if (pattern[i] == '\\') {
-      ++i;
-    } else if (!in_class) {
-      in_class = pattern[i] == '[';
-    } else if (pattern[i] == '[' || pair == "&&" || pair == "--" || pair == "~~") {
-      return Message("has ", Quoted(pattern[i] == '[' ? pair.substr(0, 1) : pair),
-                     " inside a character class, where engines of regular expressions differ; write it with a "
-                     "backslash");
-    } else {
-      in_class = pattern[i] != ']';
-    }
-  }
-  return {};
-}
-
 std::string FaultOfFormat(const Json& value) {
   if (!value.is_string()) return "must be a string";
   const std::string& name = value.get_ref<const std::string&>();

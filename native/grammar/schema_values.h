@@ -11,7 +11,6 @@ namespace oga::grammar {
 // Why a value is refused, as the end of a sentence ("must be a whole number from 0 on"); empty when it is not.
 std::string FaultOfCount(const Json& value);
 std::string FaultOfNumber(const Json& value);
-std::string FaultOfPattern(std::string_view pattern);
 std::string FaultOfFormat(const Json& value);
 std::string FaultOfDraft(const Json& value);
 std::string FaultOfReference(const Json& value);

@@ -115,6 +115,8 @@ void OgaDestroyString(const char* string);
 uint32_t OgaGetApiVersion(void);
 OgaResult* OgaSetOrtLibrary(const char* path);
 OgaResult* OgaSetOrtExtensionsLibrary(const char* path);
+OgaResult* OgaSetLlguidanceLibrary(const char* path);
+OgaResult* OgaGetLlguidanceVersion(const char** out);
 OgaResult* OgaGetOrtVersion(const char** out);
 void OgaShutdown(void);
 OgaResult* OgaCreateSequences(OgaSequences** out);
@@ -174,6 +176,9 @@ OgaResult* OgaTurnOptionsSetAllowedTokens(OgaTurnOptions* options, const int32_t
 OgaResult* OgaTurnOptionsSetDryBreakers(OgaTurnOptions* options, const int32_t* tokens, size_t count);
 OgaResult* OgaTurnOptionsSetStopStrings(OgaTurnOptions* options, const OgaStringArray* stop_strings);
 OgaResult* OgaTurnOptionsSetEmitText(OgaTurnOptions* options, _Bool emit_text, _Bool include_special_tokens);
+OgaResult* OgaTurnOptionsSetGuidance(OgaTurnOptions* options, const char* guidance_type, const char* guidance_data);
+OgaResult* OgaTurnOptionsSetDelimitedGuidance(OgaTurnOptions* options, int32_t opening_token, int32_t closing_token, const char* grammar);
+OgaResult* OgaTurnOptionsClearGuidance(OgaTurnOptions* options);
 OgaResult* OgaTurnOptionsSetLogprobs(OgaTurnOptions* options, int32_t top, _Bool processed);
 OgaResult* OgaTurnOptionsSetLogprobTokens(OgaTurnOptions* options, const int32_t* tokens, size_t count);
 OgaResult* OgaTurnOptionsSetPromptLogprobs(OgaTurnOptions* options, int32_t top);

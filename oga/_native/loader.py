@@ -15,7 +15,7 @@ from typing import Any
 
 from oga.errors import MissingFileError, UnsupportedError
 
-__all__ = ["extensions_library", "ffi", "lib", "library_path", "onnxruntime_library"]
+__all__ = ["extensions_library", "ffi", "lib", "library_path", "llguidance_library", "onnxruntime_library"]
 
 LIBRARY_VARIABLE = "OGA_LIBRARY"
 LIBRARY_NAME = "liboga.so"
@@ -57,6 +57,18 @@ def extensions_library() -> Path | None:
     return None
 
 
+def llguidance_library() -> Path | None:
+    """The shared library inside the installed ``llguidance`` package, found without importing it.
+
+    None when there is no such package or it carries no library.
+    """
+    spec = importlib.util.find_spec("llguidance")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for found in sorted(Path(folder).glob("_lib*.so")):
+            return found
+    return None
+
+
 def _version_key(path: Path) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", path.name)]
 
@@ -92,7 +104,8 @@ def _open_library() -> Any:
         ) from None
     _check_version(opened, path)
     _name_onnxruntime(opened)
-    _name_extensions(opened)
+    _name_optional(extensions_library(), opened.OgaSetOrtExtensionsLibrary, opened)
+    _name_optional(llguidance_library(), opened.OgaSetLlguidanceLibrary, opened)
     return opened
 
 
@@ -117,10 +130,9 @@ def _name_onnxruntime(opened: Any) -> None:
     opened.OgaDestroyResult(opened.OgaSetOrtLibrary(os.fsencode(path)))
 
 
-def _name_extensions(opened: Any) -> None:
-    path = extensions_library()
+def _name_optional(path: Path | None, name: Any, opened: Any) -> None:
     if path is not None:
-        opened.OgaDestroyResult(opened.OgaSetOrtExtensionsLibrary(os.fsencode(path)))
+        opened.OgaDestroyResult(name(os.fsencode(path)))
 
 
 lib = _Library()

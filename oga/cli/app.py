@@ -28,11 +28,13 @@ class Precision(enum.StrEnum):
 
     FP32 = "fp32"
     INT8 = "int8"
+    INT4 = "int4"
 
     @property
-    def literal(self) -> Literal["fp32", "int8"]:
+    def literal(self) -> Literal["fp32", "int8", "int4"]:
         """The name that the exporter takes."""
-        return "fp32" if self is Precision.FP32 else "int8"
+        names: dict[Precision, Literal["fp32", "int8", "int4"]] = {Precision.FP32: "fp32", Precision.INT8: "int8"}
+        return names.get(self, "int4")
 
 
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or a name that `oga pull` knows.")]
@@ -137,6 +139,17 @@ def convert(
     source: Annotated[Path, typer.Argument(metavar="SRC", help="A Hugging Face folder or a GGUF file.")],
     destination: Annotated[Path, typer.Argument(metavar="DST", help="The model folder to write.")],
     precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.FP32,
+    head_precision: Annotated[
+        Precision | None,
+        typer.Option(help="How the embedding and the LM head are stored [as the rest, or as a GGUF file has them]."),
+    ] = None,
+    block_size: Annotated[
+        int | None,
+        typer.Option(help="Weights that share a scale in int8 and int4: 16, 32, 64, 128 or 256 [32, or the file's]."),
+    ] = None,
+    symmetric: Annotated[
+        bool, typer.Option("--symmetric", help="No zero points in int4: a little smaller, less exact.")
+    ] = False,
     context_length: Annotated[
         int | None, typer.Option(min=1, help="The longest sequence in tokens [what the model was trained for].")
     ] = None,
@@ -146,7 +159,15 @@ def convert(
     """Make a model folder that oga runs."""
     from oga.cli import convert as command
 
-    command.convert(source, destination, precision.literal, context_length, force, json_output)
+    options = {
+        "precision": precision.literal,
+        "head_precision": head_precision.literal if head_precision else None,
+        "block_size": block_size,
+        "symmetric": symmetric,
+        "context_length": context_length,
+        "force": force,
+    }
+    command.convert(source, destination, options, json_output)
 
 
 @app.command()

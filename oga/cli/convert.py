@@ -5,25 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from oga.cli.progress import stages
 
-Precision = Literal["fp32", "int8"]
-# The models that are at hand are small, and 8-bit activations cost them noticeably more than they save.
-DEFAULT_PRECISION: Precision = "fp32"
 
-
-def convert(
-    source: Path, destination: Path, precision: Precision, context_length: int | None, force: bool, json_output: bool
-) -> None:
-    """Converts and says what came of it and how to run it."""
+def convert(source: Path, destination: Path, options: dict[str, Any], json_output: bool) -> None:
+    """Converts with the options of ``oga.export.convert``, and says what came of it and how to run it."""
     from oga import export
 
     with stages() as progress:
-        report = export.convert(
-            source, destination, precision=precision, context_length=context_length, force=force, progress=progress
-        )
+        report = export.convert(source, destination, progress=progress, **options)
     facts = {
         "folder": str(report.folder),
         "family": report.family,

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from oga.cli.convert import DEFAULT_PRECISION
 from oga.cli.progress import stages, waiting
 from oga.config import Config
 from oga.engine import Engine
@@ -17,7 +16,7 @@ from oga.model import Model
 def find_model(name: str) -> Path:
     """The folder of a model that is named by its path or by a name that `oga pull` knows, which is fetched if need be.
 
-    Where a model was pulled in several precisions, full precision is taken.
+    Where a model was pulled in several precisions, the most precise is taken.
     """
     path = Path(name)
     if path.exists():
@@ -29,11 +28,11 @@ def find_model(name: str) -> Path:
             f"{name} is neither a folder nor a model that can be pulled ({', '.join(export.pullable_names())}). "
             "Make a folder from a Hugging Face folder or a GGUF file: oga convert SRC DST"
         )
-    pulled = export.pulled_folder(name, precision=DEFAULT_PRECISION) or export.pulled_folder(name)
+    pulled = export.pulled_folder(name)
     if pulled is not None:
         return pulled
     with stages() as progress:
-        return export.pull(name, precision=DEFAULT_PRECISION, progress=progress)
+        return export.pull(name, progress=progress)
 
 
 @contextmanager

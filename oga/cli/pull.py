@@ -6,8 +6,8 @@ import json
 import shlex
 from pathlib import Path
 
-from oga.cli.convert import DEFAULT_PRECISION, Precision
 from oga.cli.progress import stages
+from oga.export.precision import DEFAULT_PRECISION, Precision
 
 
 def pull(name: str, precision: Precision, cache_dir: Path | None, force: bool, json_output: bool) -> None:

@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from oga.export.destination import atomic_folder, check_replaceable
 from oga.export.errors import ConversionError, require_extra
+from oga.export.precision import DEFAULT_PRECISION, Precision, WeightFormats
 
 if TYPE_CHECKING:
     from oga.export.source import WeightSource
 
 GRAPH_FILE = "model.onnx"
-_PRECISIONS = ("fp32", "int8")
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ConvertReport:
     Attributes:
         folder: the model folder.
         family: the model family, as in the source's config.
-        precision: fp32 or int8.
+        precision: of the matrices.
         parameters: weights of the model; a tied embedding counts once.
         context_length: tokens that a sequence may reach.
         bytes: size of all files together.
@@ -47,7 +47,10 @@ def convert(
     source: str | Path,
     destination: str | Path,
     *,
-    precision: Literal["fp32", "int8"] = "fp32",
+    precision: Precision = DEFAULT_PRECISION,
+    head_precision: Precision | None = None,
+    block_size: int | None = None,
+    symmetric: bool = False,
     context_length: int | None = None,
     force: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
@@ -59,8 +62,13 @@ def convert(
     Args:
         source: a Hugging Face folder (config.json, safetensors) or a GGUF file of a known family.
         destination: the folder to make; its parents are made too.
-        precision: "fp32", or "int8" for matrices in 8-bit blocks. Blocks of a GGUF file are carried over to int8
-            without rounding the weights a second time where their format allows it.
+        precision: "fp32"; or "int8" or "int4" for matrices in blocks of codes of that many bits. Blocks of a GGUF file
+            are carried over without rounding the weights a second time where their format allows it.
+        head_precision: the same for the embedding and the LM head, which small models feel most. When not given,
+            ``precision``; but what a GGUF file holds in 5 to 8 bits is int8 then, not int4.
+        block_size: weights that share a scale: 16, 32, 64, 128 or 256. When not given, those of a GGUF file's blocks,
+            otherwise 32.
+        symmetric: int4 blocks have no zero points: a little smaller, less exact.
         context_length: tokens that a sequence may reach; the model's own length when not given, and never more.
         force: replace ``destination`` when it is a model folder already.
         progress: called with ("Converting", bytes of the source done, bytes in all).
@@ -75,8 +83,7 @@ def convert(
 
     started = time.monotonic()
     source, destination = Path(source), Path(destination)
-    if precision not in _PRECISIONS:
-        raise ConversionError(f'precision "{precision}" is unknown; known: {", ".join(_PRECISIONS)}')
+    formats = WeightFormats(precision, head_precision, block_size, symmetric)
     check_replaceable(destination, force=force)
     if source.is_dir() and source.resolve().is_relative_to(destination.resolve()):
         raise ConversionError(f"{destination} holds the source {source}; choose another destination")
@@ -85,7 +92,7 @@ def convert(
     length = _context_length(context_length, model.spec.context_length, source)
     with atomic_folder(destination, force=force) as folder:
         notes = model.write_text_files(folder)
-        _write_model(model, folder, precision, length)
+        _write_model(model, folder, formats, length)
         size = sum(file.stat().st_size for file in folder.iterdir())
     return ConvertReport(
         folder=destination,
@@ -109,7 +116,7 @@ def _context_length(wanted: int | None, trained: int, source: Path) -> int:
     return wanted
 
 
-def _write_model(model: WeightSource, folder: Path, precision: Literal["fp32", "int8"], context_length: int) -> None:
+def _write_model(model: WeightSource, folder: Path, formats: WeightFormats, context_length: int) -> None:
     import onnx_ir as ir
 
     from oga.export.genai_config import write_genai_config
@@ -117,6 +124,6 @@ def _write_model(model: WeightSource, folder: Path, precision: Literal["fp32", "
     from oga.export.tensor_file import TensorFile
 
     with TensorFile(folder, f"{GRAPH_FILE}.data") as data:
-        graph = build_decoder(model, precision, context_length, data)
+        graph = build_decoder(model, formats, context_length, data)
     ir.save(graph, folder / GRAPH_FILE)
     write_genai_config(folder, model.spec, GRAPH_FILE, context_length)

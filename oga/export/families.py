@@ -5,7 +5,7 @@ A family is what its config cannot say by itself. The graph builder never asks f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from oga.export.errors import ConversionError
@@ -25,24 +25,41 @@ class Family:
     """What distinguishes a family.
 
     Attributes:
-        optional_biases: the config says whether projections have biases; otherwise they have none.
-        window: the config's sliding_window limits attention; otherwise it is ignored, as the family does.
+        qkv_bias: query, key and value projections have biases, whatever the config says.
+        optional_biases: the config's attention_bias gives all attention projections biases.
+        optional_mlp_bias: the config's mlp_bias gives the feed-forward projections biases.
+        qk_norm: each query and key head passes an RMS norm before the rotary embedding.
+        window: the layers whose attention the config's sliding_window limits: none, all, or, when use_sliding_window
+            is set, those that layer_types or max_window_layers name.
         default_kv_heads: what a config means that does not mention num_key_value_heads; None is one per head.
+        default_head_size: what a config means that does not mention head_dim; None is hidden_size / heads.
         default_window: what a config means that does not mention sliding_window.
+        default_bos: what a config means that does not mention bos_token_id.
+        default_eos: what a config means that does not mention eos_token_id.
     """
 
+    qkv_bias: bool = False
     optional_biases: bool = False
-    window: bool = False
+    optional_mlp_bias: bool = False
+    qk_norm: bool = False
+    window: Literal["none", "all", "chosen"] = "none"
     default_kv_heads: int | None = None
+    default_head_size: int | None = None
     default_window: int | None = None
+    default_bos: int | None = 1
+    default_eos: int | None = 2
 
 
+_QWEN = Family(window="chosen", default_kv_heads=32, default_window=4096, default_bos=None, default_eos=None)
 FAMILIES: dict[str, Family] = {
-    "llama": Family(optional_biases=True),
-    "mistral": Family(window=True, default_kv_heads=8, default_window=4096),
+    "llama": Family(optional_biases=True, optional_mlp_bias=True),
+    "mistral": Family(window="all", default_kv_heads=8, default_window=4096),
+    "qwen2": replace(_QWEN, qkv_bias=True),
+    "qwen3": replace(_QWEN, optional_biases=True, qk_norm=True, default_head_size=128),
 }
-# What configs of these families mean that do not mention the ids.
-_DEFAULT_BOS, _DEFAULT_EOS = 1, 2
+# The first layer with a window in a config that chooses layers but does not say which.
+_DEFAULT_MAX_WINDOW_LAYERS = 28
+_LAYER_KINDS = ("full_attention", "sliding_attention")
 
 
 def spec_from_config(config: Fields, generation: Fields) -> DecoderSpec:
@@ -63,7 +80,7 @@ def spec_from_config(config: Fields, generation: Fields) -> DecoderSpec:
     _refuse_what_would_be_ignored(config)
     heads = config.integer("num_attention_heads")
     kv_heads = heads if config.mentions("num_key_value_heads") else family.default_kv_heads or heads
-    window = None if config.mentions("sliding_window") else family.default_window
+    head_size = None if config.mentions("head_dim") else family.default_head_size
     bias = family.optional_biases and config.boolean("attention_bias", False)
     spec = DecoderSpec(
         family=name,
@@ -72,17 +89,18 @@ def spec_from_config(config: Fields, generation: Fields) -> DecoderSpec:
         num_layers=config.integer("num_hidden_layers"),
         num_heads=heads,
         num_kv_heads=config.integer("num_key_value_heads", kv_heads),
-        head_size=config.integer("head_dim", None) or config.integer("hidden_size") // max(heads, 1),
+        head_size=config.integer("head_dim", head_size) or config.integer("hidden_size") // max(heads, 1),
         vocab_size=config.integer("vocab_size"),
         norm_epsilon=config.number("rms_norm_eps", 1e-6),
         context_length=config.integer("max_position_embeddings"),
         rope=_rope(config),
-        tokens=_tokens(config, generation),
+        tokens=_tokens(config, generation, family),
         tied_embeddings=config.boolean("tie_word_embeddings", False),
-        qkv_bias=bias,
+        qkv_bias=family.qkv_bias or bias,
         output_bias=bias,
-        mlp_bias=family.optional_biases and config.boolean("mlp_bias", False),
-        window=config.integer("sliding_window", window) if family.window else None,
+        mlp_bias=family.optional_mlp_bias and config.boolean("mlp_bias", False),
+        qk_norm=family.qk_norm,
+        windows=_windows(config, family),
     )
     spec.check(config.where)
     return spec
@@ -97,6 +115,28 @@ def _refuse_what_would_be_ignored(config: Fields) -> None:
     activation = config.text("hidden_act", "silu")
     if activation not in ("silu", "swish"):
         raise config.wrong("hidden_act", activation, '"silu"; other activations cannot be converted')
+
+
+def _windows(config: Fields, family: Family) -> tuple[int | None, ...]:
+    """The window of each layer; none at all where no layer has one."""
+    if family.window == "none":
+        return ()
+    layers: int = config.integer("num_hidden_layers")
+    default = None if config.mentions("sliding_window") else family.default_window
+    size: int | None = config.integer("sliding_window", default)
+    if size is None:
+        return ()
+    if family.window == "all":
+        return (size,) * layers
+    if not config.boolean("use_sliding_window", False):
+        return ()
+    if "layer_types" not in config:
+        first = config.integer("max_window_layers", _DEFAULT_MAX_WINDOW_LAYERS)
+        return tuple(size if layer >= first else None for layer in range(layers))
+    kinds = config.strings("layer_types")
+    if len(kinds) != layers or not set(kinds) <= set(_LAYER_KINDS):
+        raise config.wrong("layer_types", kinds, f"a list of {layers} entries out of {', '.join(_LAYER_KINDS)}")
+    return tuple(size if kind == "sliding_attention" else None for kind in kinds)
 
 
 def _rope(config: Fields) -> RopeSpec:
@@ -124,11 +164,11 @@ def _rope(config: Fields) -> RopeSpec:
     )
 
 
-def _tokens(config: Fields, generation: Fields) -> TokenSpec:
+def _tokens(config: Fields, generation: Fields, family: Family) -> TokenSpec:
     eos = generation.integers("eos_token_id") + config.integers("eos_token_id")
-    if not eos and not config.mentions("eos_token_id"):
-        eos = [_DEFAULT_EOS]
-    bos = None if config.mentions("bos_token_id") else _DEFAULT_BOS
+    if not eos and family.default_eos is not None and not config.mentions("eos_token_id"):
+        eos = [family.default_eos]
+    bos = None if config.mentions("bos_token_id") else family.default_bos
     search = {name: generation.number(name) for name in _SEARCH_FIELDS if name in generation}
     if "do_sample" in generation:
         search["do_sample"] = generation.boolean("do_sample")

@@ -1,9 +1,10 @@
-"""A GGUF file of the llama architecture: metadata, block-quantised tensors, tokenizer."""
+"""A GGUF file: metadata, block-quantised tensors, tokenizer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,13 +15,14 @@ import numpy.typing as npt
 from oga.export.chat import end_of_turn_ids
 from oga.export.errors import ConversionError
 from oga.export.fields import Fields
-from oga.export.gguf_blocks import carry_over
+from oga.export.gguf_blocks import carry_over, stored_bits
 from oga.export.gguf_tokenizer import GgufTokenizer
-from oga.export.quantization import F32Array, QuantizedMatrix, U8Array, quantize
+from oga.export.mapping import release_pages
+from oga.export.precision import BlockFormat
+from oga.export.quantization import F32Array, QuantizedMatrix, U8Array
 from oga.export.source import WeightSource
 from oga.export.spec import DecoderSpec, RopeSpec, TokenSpec
 
-_ARCHITECTURE = "llama"
 _ROTARY_DIVISORS = "rope_freqs.weight"
 _ROPE_KINDS = ("none", "linear")
 _GLOBAL_NAMES = {
@@ -34,12 +36,34 @@ _LAYER_NAMES = {
     "attn_k": "self_attn.k_proj",
     "attn_v": "self_attn.v_proj",
     "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
     "ffn_norm": "post_attention_layernorm",
     "ffn_gate": "mlp.gate_proj",
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
-_Rows = TypeVar("_Rows", F32Array, U8Array)
+_Rows = TypeVar("_Rows", F32Array, U8Array, F32Array | U8Array)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What distinguishes an architecture of the format.
+
+    Attributes:
+        interleaved: rows of query and key projections lie in the pairs that are rotated together.
+        qk_norm: each query and key head passes an RMS norm.
+    """
+
+    interleaved: bool = False
+    qk_norm: bool = False
+
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "llama": Architecture(interleaved=True),
+    "qwen2": Architecture(),
+    "qwen3": Architecture(qk_norm=True),
+}
 
 
 class GgufSource(WeightSource):
@@ -52,6 +76,7 @@ class GgufSource(WeightSource):
         self._divisors = tensors.pop(_ROTARY_DIVISORS, None)
         self._tensors = {_hugging_face_name(name): tensor for name, tensor in tensors.items()}
         self._tokenizer = GgufTokenizer(metadata)
+        self._architecture = ARCHITECTURES[metadata.text("general.architecture")]
         super().__init__(path, self._spec(metadata))
 
     def names(self) -> Iterable[str]:
@@ -75,13 +100,14 @@ class GgufSource(WeightSource):
         return divisors
 
     def _spec(self, metadata: Fields) -> DecoderSpec:
-        fields = metadata.below(f"{_ARCHITECTURE}.")
+        family = metadata.text("general.architecture")
+        fields = metadata.below(f"{family}.")
         heads = fields.integer("attention.head_count")
         hidden_size = fields.integer("embedding_length")
         head_size = fields.integer("attention.key_length", hidden_size // max(heads, 1))
         _refuse_what_would_be_ignored(fields, head_size)
         spec = DecoderSpec(
-            family=_ARCHITECTURE,
+            family=family,
             hidden_size=hidden_size,
             intermediate_size=fields.integer("feed_forward_length"),
             num_layers=fields.integer("block_count"),
@@ -97,6 +123,7 @@ class GgufSource(WeightSource):
             qkv_bias="model.layers.0.self_attn.q_proj.bias" in self._tensors,
             output_bias="model.layers.0.self_attn.o_proj.bias" in self._tensors,
             mlp_bias="model.layers.0.mlp.gate_proj.bias" in self._tensors,
+            qk_norm=self._architecture.qk_norm,
         )
         spec.check(metadata.where)
         return spec
@@ -116,16 +143,26 @@ class GgufSource(WeightSource):
     def _load(self, name: str) -> F32Array:
         return self._in_order(name, self._dequantize(self._tensors[name]))
 
-    def _load_quantized(self, name: str) -> QuantizedMatrix:
+    def stored_bits(self, name: str) -> int:
+        """See the base class."""
+        return stored_bits(self._tensors[name].tensor_type.name) if name in self._tensors else super().stored_bits(name)
+
+    def _load_blocks(self, name: str, wanted: BlockFormat) -> QuantizedMatrix | None:
         tensor = self._tensors[name]
         columns = int(tensor.shape[0])
-        carried = carry_over(tensor.tensor_type.name, tensor.data.view(np.uint8), columns)
+        carried = carry_over(tensor.tensor_type.name, tensor.data.view(np.uint8), columns, wanted)
         if carried is None:
-            return quantize(self._load(name))
+            return None
         zero_points = None if carried.zero_points is None else self._in_order(name, carried.zero_points)
-        return QuantizedMatrix(
-            self._in_order(name, carried.codes), self._in_order(name, carried.scales), zero_points, columns
+        return replace(
+            carried,
+            codes=self._in_order(name, carried.codes),
+            scales=self._in_order(name, carried.scales),
+            zero_points=zero_points,
         )
+
+    def _release(self, name: str) -> None:
+        release_pages(self._tensors[name].data)
 
     def _dequantize(self, tensor: Any) -> F32Array:
         try:
@@ -140,9 +177,11 @@ class GgufSource(WeightSource):
     def _in_order(self, name: str, rows: _Rows) -> _Rows:
         """Rows of a query or key projection as the rotary embedding of the graph wants them.
 
-        The format interleaves the two halves that are rotated with each other: row 2i is channel i, row 2i + 1 is
-        channel i + head_size / 2 of a head.
+        Some architectures interleave the two halves that are rotated with each other: row 2i is channel i, row 2i + 1
+        is channel i + head_size / 2 of a head.
         """
+        if not self._architecture.interleaved:
+            return rows
         if ".q_proj." in name:
             heads = self.spec.num_heads
         elif ".k_proj." in name:
@@ -163,9 +202,10 @@ def _open(path: Path) -> tuple[Any, Fields]:
     except Exception as error:  # the reader meets a damaged file with whatever its parsing stumbles over
         raise ConversionError(f"{path} is truncated or damaged ({error}); fetch it again") from error
     architecture = metadata.text("general.architecture")
-    if architecture != _ARCHITECTURE:
+    if architecture not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
         raise ConversionError(
-            f'{path}: general.architecture "{architecture}" is no family that can be converted; known: {_ARCHITECTURE}'
+            f'{path}: general.architecture "{architecture}" is no family that can be converted; known: {known}'
         )
     parts = metadata.integer("split.count", 1)
     if parts > 1:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from oga.export.errors import ConversionError
 from oga.export.fields import Fields
@@ -20,6 +21,7 @@ _LLAMA3_WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
     r"|\s+(?!\S)|\s+"
 )
+_QWEN2_WORDS = _LLAMA3_WORDS.replace(r"\p{N}{1,3}", r"\p{N}")  # each digit alone
 
 
 def _gpt2() -> pre_tokenizers.PreTokenizer:
@@ -30,16 +32,33 @@ def _smollm() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), _gpt2()])
 
 
-def _llama3() -> pre_tokenizers.PreTokenizer:
-    words = pre_tokenizers.Split(Regex(_LLAMA3_WORDS), behavior="isolated")
+def _words(pattern: str) -> pre_tokenizers.PreTokenizer:
+    words = pre_tokenizers.Split(Regex(pattern), behavior="isolated")
     return pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
-# How text is cut into words, by the format's name, and whether a sequence starts with the bos token by default.
-_PRE_TOKENIZERS: dict[str, tuple[Callable[[], pre_tokenizers.PreTokenizer], bool]] = {
-    "gpt-2": (_gpt2, False),
-    "llama-bpe": (_llama3, True),
-    "smollm": (_smollm, False),
+@dataclass(frozen=True)
+class _TextRules:
+    """What a name of the format stands for.
+
+    Attributes:
+        cut: how text is cut into words.
+        starts_with_bos: a sequence starts with the bos token by default.
+        ignore_merges: a word that is a token stays whole, whatever the merges say.
+        composed: text is brought into Unicode's composed form first.
+    """
+
+    cut: Callable[[], pre_tokenizers.PreTokenizer]
+    starts_with_bos: bool = False
+    ignore_merges: bool = False
+    composed: bool = False
+
+
+_TEXT_RULES: dict[str, _TextRules] = {
+    "gpt-2": _TextRules(_gpt2),
+    "llama-bpe": _TextRules(lambda: _words(_LLAMA3_WORDS), starts_with_bos=True, ignore_merges=True),
+    "qwen2": _TextRules(lambda: _words(_QWEN2_WORDS), composed=True),
+    "smollm": _TextRules(_smollm),
 }
 
 
@@ -54,12 +73,11 @@ class GgufTokenizer:
             raise fields.wrong(
                 "model", model, f'"{_BYTE_LEVEL_BPE}"; convert the Hugging Face folder of the model instead'
             )
-        self._pre = fields.text("pre", "gpt-2")
-        if self._pre not in _PRE_TOKENIZERS:
-            known = ", ".join(sorted(_PRE_TOKENIZERS))
-            raise fields.wrong(
-                "pre", self._pre, f"one of {known}; convert the Hugging Face folder of the model instead"
-            )
+        pre = fields.text("pre", "gpt-2")
+        if pre not in _TEXT_RULES:
+            known = ", ".join(sorted(_TEXT_RULES))
+            raise fields.wrong("pre", pre, f"one of {known}; convert the Hugging Face folder of the model instead")
+        self._rules = _TEXT_RULES[pre]
         self._where = metadata.where
         self._tokens = fields.strings("tokens")
         self._merges = [_pair(merge) for merge in fields.strings("merges")]
@@ -74,7 +92,7 @@ class GgufTokenizer:
         self.end_of_turn = self._token_id(fields, "eot_token_id")
         self.pad = self._token_id(fields, "padding_token_id")
         self.unknown = self._token_id(fields, "unknown_token_id")
-        self.starts_with_bos: bool = fields.boolean("add_bos_token", _PRE_TOKENIZERS[self._pre][1])
+        self.starts_with_bos: bool = fields.boolean("add_bos_token", self._rules.starts_with_bos)
         self.chat_template: str | None = metadata.text("tokenizer.chat_template", None)
 
     @property
@@ -129,14 +147,15 @@ class GgufTokenizer:
         vocabulary = {text: token for token, text in enumerate(self._tokens)}
         if len(vocabulary) != len(self._tokens):
             raise ConversionError(f"{self._where}: tokens repeat in the vocabulary; fetch the file again")
-        ignore_merges = self._pre == "llama-bpe"  # a word that is a token stays whole, whatever the merges say
         try:
-            tokenizer = Tokenizer(models.BPE(vocabulary, self._merges, ignore_merges=ignore_merges))
+            tokenizer = Tokenizer(models.BPE(vocabulary, self._merges, ignore_merges=self._rules.ignore_merges))
         except Exception as error:  # the library has no error class of its own
             raise ConversionError(
                 f"{self._where}: the merges do not fit the vocabulary ({error}); fetch it again"
             ) from error
-        tokenizer.pre_tokenizer = _PRE_TOKENIZERS[self._pre][0]()
+        if self._rules.composed:
+            tokenizer.normalizer = normalizers.NFC()
+        tokenizer.pre_tokenizer = self._rules.cut()
         tokenizer.decoder = decoders.ByteLevel()
         if self.starts_with_bos and self.bos is not None:
             text = self._tokens[self.bos]

@@ -73,6 +73,9 @@ class HuggingFaceSource(WeightSource):
     def _load(self, name: str) -> F32Array:
         return self._reader[name].read(name)
 
+    def _release(self, name: str) -> None:
+        self._reader[name].release(name)
+
 
 def _weight_files(folder: Path) -> list[Path]:
     """The files that hold the weights: those the index names, or every safetensors file."""

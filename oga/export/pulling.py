@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from oga.export.conversion import convert
 from oga.export.destination import PARTIAL_SUFFIX
 from oga.export.errors import PullError, require_extra
+from oga.export.precision import DEFAULT_PRECISION, PRECISIONS, Precision
 
 Progress = Callable[[str, int, int], None]
 
@@ -65,7 +65,7 @@ def pull(
     name: str,
     *,
     cache_dir: Path | None = None,
-    precision: Literal["fp32", "int8"] = "int8",
+    precision: Precision = DEFAULT_PRECISION,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Path:
@@ -102,17 +102,15 @@ def pullable_names() -> list[str]:
     return sorted(MODELS)
 
 
-def pulled_folder(
-    name: str, *, cache_dir: Path | None = None, precision: Literal["fp32", "int8"] | None = None
-) -> Path | None:
+def pulled_folder(name: str, *, cache_dir: Path | None = None, precision: Precision | None = None) -> Path | None:
     """The model folder of a model that was pulled before, or None. Downloads nothing.
 
     Args:
         name: see ``pull``.
         cache_dir: see ``pull``.
-        precision: the one that is wanted; the first there is of int8 and fp32 when not given.
+        precision: the one that is wanted; the most precise there is when not given.
     """
-    for candidate in (precision,) if precision else ("int8", "fp32"):
+    for candidate in (precision,) if precision else PRECISIONS:
         folder = _model_folder(name, cache_dir, candidate)
         if folder.is_dir():
             return folder

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oga.export.errors import ConversionError
+from oga.export.mapping import release_pages
 
 _LENGTH_BYTES = 8
 _STORAGE: dict[str, np.dtype[Any]] = {
@@ -64,12 +65,19 @@ class SafetensorsReader:
             raise ConversionError(
                 f"{self.path}: tensor {name} has type {entry.dtype}; known: {known}; convert the original float folder"
             )
-        values = np.frombuffer(self._bytes, storage, math.prod(entry.shape), entry.begin).reshape(entry.shape)
+        values = self._raw(entry).view(storage).reshape(entry.shape)
         if entry.dtype == "BF16":
             wide = values.astype(np.uint32)
             wide <<= 16
             return wide.view(np.float32)
         return values.astype(np.float32, copy=False)
+
+    def release(self, name: str) -> None:
+        """Lets go of the memory in which a tensor was read."""
+        release_pages(self._raw(self.entries[name]))
+
+    def _raw(self, entry: TensorEntry) -> npt.NDArray[np.uint8]:
+        return self._bytes[entry.begin : entry.begin + entry.nbytes]
 
     def _entries(self) -> dict[str, TensorEntry]:
         size = self._bytes.size

@@ -7,8 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
+
 from oga.export.errors import ConversionError
+from oga.export.precision import DEFAULT_BLOCK_SIZE, BlockFormat
 from oga.export.quantization import F32Array, QuantizedMatrix, quantize
+from oga.export.rounding import round_to_nibbles
 from oga.export.spec import DecoderSpec
 
 Progress = Callable[[str, int, int], None]
@@ -29,6 +33,7 @@ class WeightSource(ABC):
         self.progress: Progress | None = None
         self._read: set[str] = set()
         self._done_bytes = 0
+        self._latest: str | None = None
 
     @abstractmethod
     def names(self) -> Iterable[str]:
@@ -57,12 +62,20 @@ class WeightSource(ABC):
         self._advance(name)
         return tensor
 
-    def read_quantized(self, name: str, *shape: int) -> QuantizedMatrix:
-        """A matrix as 8-bit blocks, exact where the format allows it. Raises what ``read`` raises."""
+    def read_quantized(self, name: str, shape: tuple[int, int], wanted: BlockFormat) -> QuantizedMatrix:
+        """A matrix in blocks, exact where the source has such blocks already.
+
+        Raises:
+            ConversionError: see ``read``; and when a weight is infinite or no number, which blocks cannot store.
+        """
         self._claim(name, shape)
-        matrix = self._load_quantized(name)
+        matrix = self._load_blocks(name, wanted) or self._round(name, wanted)
         self._advance(name)
         return matrix
+
+    def stored_bits(self, name: str) -> int:
+        """Bits that a weight takes in the source: 4 to 8 for blocks, 32 for floats of any width."""
+        return 32
 
     def check_all_read(self) -> None:
         """Raises ConversionError when the source has a tensor that no part of the graph asked for."""
@@ -82,14 +95,36 @@ class WeightSource(ABC):
     @abstractmethod
     def _load(self, name: str) -> F32Array: ...
 
-    def _load_quantized(self, name: str) -> QuantizedMatrix:
-        return quantize(self._load(name))
+    def _load_blocks(self, name: str, wanted: BlockFormat) -> QuantizedMatrix | None:
+        """The blocks of the source itself, where it has some that fit."""
+        return None
+
+    def _round(self, name: str, wanted: BlockFormat) -> QuantizedMatrix:
+        weights = self._load(name)
+        # A sum is not finite when a weight is not; sums of rows are a small array, a test of each weight is none.
+        with np.errstate(invalid="ignore"):
+            sums = np.add.reduce(weights, axis=-1, dtype=np.float64)
+        if not np.isfinite(sums).all():
+            raise ConversionError(
+                f"{self.path}: tensor {name} has weights that are infinite or no number, which blocks cannot store; "
+                "fetch the source again, or convert with precision fp32"
+            )
+        block_size = wanted.block_size or DEFAULT_BLOCK_SIZE
+        if wanted.bits == 8:
+            return quantize(weights, block_size)
+        return round_to_nibbles(weights, block_size, symmetric=wanted.symmetric)
 
     def _is_derived(self, name: str) -> bool:
         """Whether a tensor that was not read holds nothing that the config does not say already."""
         return name.endswith("rotary_emb.inv_freq") or (name == "lm_head.weight" and self.spec.tied_embeddings)
 
+    def _release(self, name: str) -> None:
+        """Gives back the memory that a tensor, which may be a view of a mapped file, was read in."""
+
     def _claim(self, name: str, shape: tuple[int, ...]) -> None:
+        if self._latest is not None:  # until now its reader may have been looking at it
+            self._release(self._latest)
+            self._latest = None
         if name not in self.names():
             raise ConversionError(f"{self.path} has no tensor {name}; the source is incomplete, fetch it again")
         found = self._shape(name)
@@ -98,6 +133,7 @@ class WeightSource(ABC):
                 f"{self.path}: tensor {name} has shape {list(found)}, but the config wants {list(shape)}; "
                 "config and weights do not belong together"
             )
+        self._latest = name
         self._read.add(name)
         self.parameters += math.prod(shape)
 

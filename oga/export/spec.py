@@ -36,7 +36,11 @@ class TokenSpec:
 
 @dataclass(frozen=True)
 class DecoderSpec:
-    """The shape of a decoder-only transformer. Sizes count elements, lengths count tokens."""
+    """The shape of a decoder-only transformer. Sizes count elements, lengths count tokens.
+
+    ``qk_norm`` means an RMS norm over each query and key head. ``windows`` has one entry per layer, the tokens that its
+    attention reaches back, or none at all when no layer is limited.
+    """
 
     family: str
     hidden_size: int
@@ -54,7 +58,8 @@ class DecoderSpec:
     qkv_bias: bool = False
     output_bias: bool = False
     mlp_bias: bool = False
-    window: int | None = None
+    qk_norm: bool = False
+    windows: tuple[int | None, ...] = ()
 
     @property
     def query_width(self) -> int:
@@ -65,6 +70,10 @@ class DecoderSpec:
     def kv_width(self) -> int:
         """Width of the concatenated key heads, and of the value heads."""
         return self.num_kv_heads * self.head_size
+
+    def window(self, layer: int) -> int | None:
+        """The tokens that a layer's attention reaches back, the newest included, or None for all of them."""
+        return self.windows[layer] if self.windows else None
 
     def check(self, where: str) -> None:
         """Checks that the engine can run such a decoder.
@@ -96,8 +105,9 @@ class DecoderSpec:
                 f"{where}: head size {self.head_size} is not a multiple of {_HEAD_SIZE_MULTIPLE}, "
                 "which the engine's attention needs"
             )
-        if self.window is not None and self.window < 1:
-            raise ConversionError(f"{where}: sliding window {self.window} must be positive")
+        for window in self.windows:
+            if window is not None and window < 1:
+                raise ConversionError(f"{where}: sliding window {window} must be positive")
         if not (math.isfinite(self.norm_epsilon) and self.norm_epsilon > 0):
             raise ConversionError(f"{where}: norm epsilon {self.norm_epsilon} must be positive and finite")
         self._check_rope(where)

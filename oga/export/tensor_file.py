@@ -38,13 +38,21 @@ class TensorFile:
         offset = self._file.tell()
         array = np.ascontiguousarray(array)
         self._file.write(array.data)
+        return self._initializer(name, offset, array.nbytes, ir.DataType.from_numpy(array.dtype), array.shape)
+
+    def reshaped(self, name: str, value: ir.Value, *shape: int) -> ir.Value:
+        """Another initializer of another shape that refers to the same bytes as ``value``, which ``append`` returned.
+
+        Two operators share one copy that way although they want different shapes: the runtime maps the bytes for both,
+        where a Reshape of a constant would be folded into a second copy.
+        """
+        tensor = value.const_value
+        if not isinstance(tensor, ir.ExternalTensor) or tensor.offset is None or tensor.length is None:
+            raise TypeError(f"{value.name} is no initializer of this file")
+        return self._initializer(name, tensor.offset, tensor.length, tensor.dtype, shape)
+
+    def _initializer(self, name: str, offset: int, nbytes: int, dtype: ir.DataType, shape: tuple[int, ...]) -> ir.Value:
         tensor = ir.ExternalTensor(
-            self._name,
-            offset,
-            array.nbytes,
-            ir.DataType.from_numpy(array.dtype),
-            shape=ir.Shape(array.shape),
-            name=name,
-            base_dir=self._folder,
+            self._name, offset, nbytes, dtype, shape=ir.Shape(shape), name=name, base_dir=self._folder
         )
         return ir.Value(name=name, shape=tensor.shape, type=ir.TensorType(tensor.dtype), const_value=tensor)

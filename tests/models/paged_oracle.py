@@ -141,8 +141,27 @@ class SkipSimplifiedLayerNormalization(OpRun):
         return (normalised, unread, unread, total)[: len(self.onnx_node.output)]
 
 
+def decoded_blocks(codes: Array, scales: Array, zero: Array | None, bits: int) -> Array:
+    """The float32 weights [rows, blocks * block_size] that blocks stand for.
+
+    Args:
+        codes: uint8 [rows, blocks, bytes of a block].
+        scales: float32 [rows, blocks].
+        zero: as codes or as floats [rows, blocks], or codes packed like ``codes``; None when symmetric.
+        bits: of a code.
+    """
+    rows, blocks = scales.shape
+    if bits == 4:
+        codes = np.stack([codes & 15, codes >> 4], -1).reshape(rows, blocks, -1)
+        if zero is not None and zero.dtype == np.uint8:
+            zero = np.stack([zero & 15, zero >> 4], -1).reshape(rows, -1)[:, :blocks]
+    zero = np.full((rows, blocks), 1 << bits - 1) if zero is None else zero
+    weights = (codes.astype(np.float32) - zero[..., None].astype(np.float32)) * scales[..., None]
+    return weights.astype(np.float32).reshape(rows, -1)
+
+
 class MatMulNBits(OpRun):
-    """A product with 8-bit blocks, in float: what the blocks stand for, not how a kernel rounds activations."""
+    """A product with blocks, in float: what the blocks stand for, not how a kernel rounds activations."""
 
     op_domain = "com.microsoft"
 
@@ -150,14 +169,24 @@ class MatMulNBits(OpRun):
         names = self.onnx_node.input[3:]
         optional = {index: value for index, (name, value) in enumerate(zip(names, rest, strict=True)) if name}
         if not hasattr(self, "_weights"):
-            zero = optional.get(0, np.uint8(128))
-            zero = zero[..., None] if np.ndim(zero) else zero
-            blocks = (codes.astype(np.float32) - np.float32(zero)) * scales[..., None]
-            self._weights = blocks.reshape(len(codes), -1)[:, : attributes["K"]].T
+            decoded = decoded_blocks(codes, scales, optional.get(0), attributes["bits"])
+            self._weights = decoded[:, : attributes["K"]].T
         return ((x @ self._weights + optional.get(2, np.float32(0))).astype(np.float32),)
 
 
-OPERATORS = [PagedAttention, SkipSimplifiedLayerNormalization, MatMulNBits]
+class GatherBlockQuantized(OpRun):
+    """Rows of a matrix in blocks, decoded."""
+
+    op_domain = "com.microsoft"
+
+    def _run(self, codes: Array, rows: Array, scales: Array, *zero: Array, **attributes: Any) -> tuple[Array]:
+        if not hasattr(self, "_weights"):
+            in_blocks = codes.reshape(*scales.shape, -1)
+            self._weights = decoded_blocks(in_blocks, scales, zero[0] if zero else None, attributes["bits"])
+        return (self._weights[rows],)
+
+
+OPERATORS = [PagedAttention, SkipSimplifiedLayerNormalization, MatMulNBits, GatherBlockQuantized]
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Writes tiny random GGUF files of the llama architecture, with any mix of block formats."""
+"""Writes tiny random GGUF files of the llama and Qwen architectures, with any mix of block formats."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _NAMES = {
     "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v",
     "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
     "post_attention_layernorm": "ffn_norm",
     "mlp.gate_proj": "ffn_gate",
     "mlp.up_proj": "ffn_up",
@@ -78,7 +80,7 @@ def write_tiny_gguf(
         ``path``.
     """
     config = tiny_config(**changes)
-    writer = gguf.GGUFWriter(path, "llama")
+    writer = gguf.GGUFWriter(path, config["model_type"])
     for key, value in {**_metadata(config), **(metadata or {})}.items():
         if key not in without:
             _add(writer, key, value)
@@ -116,20 +118,21 @@ def _metadata(config: dict[str, Any]) -> dict[str, Any]:
     tokens += [f"<unused{token}>" for token in range(known, config["vocab_size"])]
     merges = [" ".join(pair) for pair in MERGES]
     head_size = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    family = config["model_type"]
     return {
-        "llama.context_length": config["max_position_embeddings"],
-        "llama.embedding_length": config["hidden_size"],
-        "llama.block_count": config["num_hidden_layers"],
-        "llama.feed_forward_length": config["intermediate_size"],
-        "llama.attention.head_count": config["num_attention_heads"],
-        "llama.attention.head_count_kv": config["num_key_value_heads"],
-        "llama.attention.key_length": head_size,
-        "llama.attention.value_length": head_size,
-        "llama.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
-        "llama.rope.freq_base": config["rope_theta"],
-        "llama.rope.dimension_count": head_size,
+        f"{family}.context_length": config["max_position_embeddings"],
+        f"{family}.embedding_length": config["hidden_size"],
+        f"{family}.block_count": config["num_hidden_layers"],
+        f"{family}.feed_forward_length": config["intermediate_size"],
+        f"{family}.attention.head_count": config["num_attention_heads"],
+        f"{family}.attention.head_count_kv": config["num_key_value_heads"],
+        f"{family}.attention.key_length": head_size,
+        f"{family}.attention.value_length": head_size,
+        f"{family}.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
+        f"{family}.rope.freq_base": config["rope_theta"],
+        f"{family}.rope.dimension_count": head_size,
         "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "smollm",
+        "tokenizer.ggml.pre": "qwen2" if family.startswith("qwen") else "smollm",
         "tokenizer.ggml.tokens": tokens,
         "tokenizer.ggml.token_type": [3 if text in SPECIAL_TOKENS else 1 for text in tokens],
         "tokenizer.ggml.merges": merges,

@@ -1,4 +1,4 @@
-"""Writes tiny random Hugging Face folders of the llama family: config, weights and a byte-level tokenizer."""
+"""Writes tiny random Hugging Face folders: config, weights and a byte-level tokenizer."""
 
 from __future__ import annotations
 
@@ -50,13 +50,15 @@ def tiny_weights(config: dict[str, Any], seed: int = 0) -> dict[str, npt.NDArray
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     head = config.get("head_dim") or hidden // config["num_attention_heads"]
     queries, keys = config["num_attention_heads"] * head, config["num_key_value_heads"] * head
+    family = config["model_type"]
+    inputs_biased = family == "qwen2" or config["attention_bias"]
     shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (config["vocab_size"], hidden)}
     for layer in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{layer}"
         linears = {
-            "self_attn.q_proj": (queries, hidden, config["attention_bias"]),
-            "self_attn.k_proj": (keys, hidden, config["attention_bias"]),
-            "self_attn.v_proj": (keys, hidden, config["attention_bias"]),
+            "self_attn.q_proj": (queries, hidden, inputs_biased),
+            "self_attn.k_proj": (keys, hidden, inputs_biased),
+            "self_attn.v_proj": (keys, hidden, inputs_biased),
             "self_attn.o_proj": (hidden, queries, config["attention_bias"]),
             "mlp.gate_proj": (inner, hidden, config["mlp_bias"]),
             "mlp.up_proj": (inner, hidden, config["mlp_bias"]),
@@ -66,6 +68,9 @@ def tiny_weights(config: dict[str, Any], seed: int = 0) -> dict[str, npt.NDArray
             shapes[f"{prefix}.{name}.weight"] = (rows, columns)
             if bias:
                 shapes[f"{prefix}.{name}.bias"] = (rows,)
+        if family == "qwen3":
+            shapes[f"{prefix}.self_attn.q_norm.weight"] = (head,)
+            shapes[f"{prefix}.self_attn.k_norm.weight"] = (head,)
         shapes[f"{prefix}.input_layernorm.weight"] = (hidden,)
         shapes[f"{prefix}.post_attention_layernorm.weight"] = (hidden,)
     shapes["model.norm.weight"] = (hidden,)

@@ -187,13 +187,31 @@ def test_convert_writes_a_folder_that_runs(invoke: Invoke, tmp_path: Path) -> No
     assert report["folder"] == str(target)
 
 
+def test_convert_stores_blocks_as_it_is_told_or_says_what_does_not_go_together(invoke: Invoke, tmp_path: Path) -> None:
+    from exported import block_shapes
+    from tiny_llama import write_tiny_llama
+
+    source, target = write_tiny_llama(tmp_path / "source", model_type="qwen2"), tmp_path / "target"
+    blocks = ("--precision", "int4", "--block-size", 16, "--symmetric", "--head-precision", "int8")
+    assert invoke("convert", source, target, *blocks).exit_code == 0
+    shapes = block_shapes(target)
+    assert shapes.pop("model.embed_tokens") == (8, 16, False)
+    assert set(shapes.values()) == {(4, 16, False)}
+    assert invoke("run", target, "x", "-n", 3).exit_code == 0
+    refused = invoke("convert", source, tmp_path / "other", "--precision", "int4", "--block-size", 24)
+    assert refused.exit_code == 1
+    assert "block size 24 cannot be stored; known: 16, 32, 64, 128, 256" in refused.stderr.replace("\n", " ")
+    refused = invoke("convert", source, tmp_path / "other", "--symmetric")
+    assert "symmetric is a choice of int4, not of precision fp32" in refused.stderr.replace("\n", " ")
+
+
 @pytest.fixture
 def pulled(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache in which the tiny model stands under the name smollm2."""
     from oga.export import pulling
 
     monkeypatch.setenv("OGA_CACHE", str(tmp_path))
-    for precision in ("fp32", "int8"):
+    for precision in ("fp32", "int8", "int4"):
         shutil.copytree(tiny_folder, pulling._model_folder("smollm2", None, precision))
     return pulling._model_folder("smollm2", None, "fp32")
 
@@ -204,8 +222,10 @@ def test_a_pulled_model_runs_by_its_name(invoke: Invoke, pulled: Path) -> None:
     assert json.loads(invoke("pull", "smollm2", "--json").stdout)["folder"] == str(pulled)
     assert invoke("run", "smollm2", "x", "-n", 2).exit_code == 0
     assert json.loads(invoke("info", "smollm2", "--json").stdout)["model"] == str(pulled)
-    other = json.loads(invoke("pull", "smollm2", "--precision", "int8", "--json").stdout)["folder"]
-    assert f'oga run {other} "Hello!"' in invoke("pull", "smollm2", "--precision", "int8").stdout
+    for precision in ("int8", "int4"):
+        other = json.loads(invoke("pull", "smollm2", "--precision", precision, "--json").stdout)["folder"]
+        assert precision in Path(other).name
+        assert f'oga run {other} "Hello!"' in invoke("pull", "smollm2", "--precision", precision).stdout
 
 
 def test_a_trace_is_summarised_and_drawn(invoke: Invoke, engine: oga.Engine, tmp_path: Path) -> None:

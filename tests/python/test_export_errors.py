@@ -53,7 +53,7 @@ FOLDERS: dict[str, tuple[Damage, tuple[str, ...]]] = {
     "no config": (lambda f: (f / "config.json").unlink(), ("has no config.json", "GGUF file")),
     "a config that is no JSON": (lambda f: (f / "config.json").write_text("{,"), ("config.json", "no JSON")),
     "a config that is a list": (lambda f: (f / "config.json").write_text("[]"), ("config.json", "object")),
-    "an unknown family": (lambda f: change_config(f, model_type="mamba"), ("mamba", "llama, mistral")),
+    "an unknown family": (lambda f: change_config(f, model_type="mamba"), ("mamba", "llama, mistral, qwen2, qwen3")),
     "no family": (lambda f: change_config(f, model_type="-"), ("config.json has no model_type",)),
     "a missing size": (lambda f: change_config(f, hidden_size="-"), ("config.json has no hidden_size",)),
     "a size that is text": (lambda f: change_config(f, vocab_size="many"), ("vocab_size", '"many"', "integer")),
@@ -77,6 +77,14 @@ FOLDERS: dict[str, tuple[Damage, tuple[str, ...]]] = {
     "weights that are quantised already": (
         lambda f: change_config(f, quantization_config={"quant_method": "gptq"}),
         ("quantised (gptq)", "original"),
+    ),
+    "layers that the config does not name": (
+        lambda f: change_config(f, model_type="qwen2", use_sliding_window=True, layer_types=["full_attention"]),
+        ("layer_types", "2 entries", "sliding_attention"),
+    ),
+    "a window of nothing": (
+        lambda f: change_config(f, model_type="mistral", sliding_window=0),
+        ("sliding window 0 must be positive",),
     ),
     "an end token beyond the vocabulary": (
         lambda f: change_config(f, eos_token_id=9999),
@@ -136,7 +144,10 @@ def test_a_folder_that_cannot_be_converted_is_refused_by_name(case: str, tmp_pat
 
 
 FILES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
-    "another architecture": ({"metadata": {"general.architecture": "gemma"}}, ('"gemma"', "known: llama")),
+    "another architecture": (
+        {"metadata": {"general.architecture": "gemma"}},
+        ('"gemma"', "known: llama, qwen2, qwen3"),
+    ),
     "experts": ({"metadata": {"llama.expert_count": 8}}, ("expert_count is 8", "must be 0")),
     "partial rotary": ({"metadata": {"llama.rope.dimension_count": 8}}, ("rope.dimension_count is 8", "16")),
     "an unknown rope": ({"metadata": {"llama.rope.scaling.type": "yarn"}}, ('"yarn"', "none, linear")),
@@ -155,7 +166,7 @@ FILES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a missing tensor": ({"without": ("blk.1.ffn_up.weight",)}, ("no tensor model.layers.1.mlp.up_proj.weight",)),
     "an extra tensor": (
         {"extra": {"blk.0.attn_q_norm.weight": np.ones(16, np.float32)}},
-        ("blk.0.attn_q_norm.weight", "another architecture"),
+        ("model.layers.0.self_attn.q_norm.weight", "another architecture"),
     ),
     "divisors of other heads": ({"extra": {"rope_freqs.weight": np.ones(5, np.float32)}}, ("rope_freqs", "[5]", "[8]")),
 }
@@ -203,8 +214,74 @@ def test_a_context_beyond_the_models_own_is_refused(length: int, tmp_path: Path)
 
 
 def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConversionError, match=r'"int3" is unknown; known: fp32, int8'):
+    with pytest.raises(ConversionError, match=r'"int3" is unknown; known: fp32, int8, int4'):
         convert(write_tiny_llama(tmp_path / "source"), tmp_path / "model", precision="int3")  # type: ignore[arg-type]
+
+
+CHOICES: dict[str, tuple[dict[str, Any], str]] = {
+    "a head precision of nowhere": ({"head_precision": "int2"}, r'head precision "int2" is unknown; known: fp32, int8'),
+    "a block size of no kernel": (
+        {"precision": "int4", "block_size": 48},
+        r"block size 48 cannot be stored; known: 16",
+    ),
+    "blocks of fp32": ({"block_size": 32}, r"block size 32 is for int8 and int4, not for precision fp32"),
+    "symmetric int8": (
+        {"precision": "int8", "symmetric": True},
+        r"symmetric is a choice of int4, not of precision int8",
+    ),
+    "symmetric nothing": (
+        {"precision": "int8", "head_precision": "fp32", "symmetric": True},
+        r"not of precision int8, head fp32; leave it out",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+def test_choices_that_do_not_exist_or_go_together_are_refused(case: str, tmp_path: Path) -> None:
+    options, message = CHOICES[case]
+    with pytest.raises(ConversionError, match=message):
+        convert(write_tiny_llama(tmp_path / "source"), tmp_path / "model", **options)
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_no_numbers_are_refused_where_blocks_cannot_store_them(
+    value: float, precision: Any, tmp_path: Path
+) -> None:
+    source = write_tiny_llama(tmp_path / "source")
+
+    def spoil(weights: dict[str, Any]) -> None:
+        weights["model.layers.1.mlp.up_proj.weight"][7, 3] = value
+
+    change_weights(source, spoil)
+    with pytest.raises(ConversionError, match=r"model\.layers\.1\.mlp\.up_proj\.weight.*no number.*precision fp32"):
+        convert(source, tmp_path / "model", precision=precision)
+    assert convert(source, tmp_path / "model").folder.is_dir()
+
+
+def test_memory_stays_at_one_tensor_however_large_the_source_is(tmp_path: Path) -> None:
+    layers = 12
+    source = write_tiny_llama(
+        tmp_path / "source", hidden_size=512, intermediate_size=1536, num_hidden_layers=layers, tokenizer=False
+    )
+    size = (source / "model.safetensors").stat().st_size
+    code = (
+        "import sys\n"
+        "from oga.export import convert\n"
+        "def status(name):\n"
+        "    return int(next(line for line in open('/proc/self/status') if line.startswith(name)).split()[1]) * 1024\n"
+        "convert(sys.argv[1], sys.argv[3], precision='int4')\n"  # the packages are loaded now
+        "open('/proc/self/clear_refs', 'w').write('5')\n"
+        "before = status('VmRSS')\n"
+        "convert(sys.argv[2], sys.argv[4], precision='int4')\n"
+        "print(status('VmHWM') - before)\n"
+    )
+    small = write_tiny_llama(tmp_path / "small", tokenizer=False)
+    command = [sys.executable, "-c", code, small, source, tmp_path / "first", tmp_path / "second"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert size > 120e6
+    assert int(done.stdout) < size / 4
 
 
 def test_a_destination_in_use_is_kept_unless_replacing_it_is_forced(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import gguf
 import numpy as np
 import numpy.typing as npt
-import onnx
 import pytest
+import torch
+from exported import arrays_of, block_shapes, block_weights
 from gguf import GGMLQuantizationType as Kind
-from onnx import numpy_helper
 from paged_oracle import PagedRunner
 from reference_hf import load_reference, reference_logits
 from tiny_gguf import random_blocks, write_tiny_gguf
@@ -21,24 +21,12 @@ from tokenizers import Tokenizer
 
 from oga.export import convert
 from oga.export.gguf_blocks import carry_over
+from oga.export.precision import BlockFormat
 
 EXACT = (Kind.Q8_0, Kind.Q4_0, Kind.Q5_0, Kind.Q6_K)
 # Formats with a minimum, and what part of a step of their codes a weight may move at most.
 AFFINE = {Kind.Q4_1: 1 / 18, Kind.Q5_1: 1 / 9, Kind.Q4_K: 1 / 18, Kind.Q5_K: 1 / 9}
 SUPER_BLOCKS = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "num_hidden_layers": 1}
-
-
-def arrays_of(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    graph = onnx.load(folder / "model.onnx").graph
-    return {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-
-
-def decoded_weight(arrays: dict[str, npt.NDArray[Any]], stem: str) -> npt.NDArray[np.float32]:
-    """The float weights of a matrix of an int8 folder."""
-    codes = arrays[f"{stem}.codes"].astype(np.float32)
-    zero = arrays.get(f"{stem}.zero_points", np.full(codes.shape[:2], 128))[..., None]
-    weights: npt.NDArray[np.float32] = ((codes - zero) * arrays[f"{stem}.scales"][..., None]).reshape(len(codes), -1)
-    return weights.astype(np.float32)
 
 
 def quantised(kind: Kind, rows: int, columns: int) -> npt.NDArray[np.uint8]:
@@ -51,7 +39,7 @@ def quantised(kind: Kind, rows: int, columns: int) -> npt.NDArray[np.uint8]:
 @pytest.mark.parametrize("kind", EXACT, ids=lambda kind: kind.name)
 def test_formats_with_a_scale_only_keep_every_weight(kind: Kind) -> None:
     raw = quantised(kind, 24, 768)
-    matrix = carry_over(kind.name, raw, 768)
+    matrix = carry_over(kind.name, raw, 768, BlockFormat(8))
     assert matrix is not None
     assert matrix.zero_points is None
     np.testing.assert_array_equal(matrix.dequantized(), gguf.dequantize(raw, kind))
@@ -61,7 +49,7 @@ def test_formats_with_a_scale_only_keep_every_weight(kind: Kind) -> None:
 def test_formats_with_a_minimum_move_no_weight_by_more_than_a_small_part_of_a_step(kind: Kind) -> None:
     raw = quantised(kind, 24, 768)
     wanted = gguf.dequantize(raw, kind).reshape(24, -1, 32)
-    matrix = carry_over(kind.name, raw, 768)
+    matrix = carry_over(kind.name, raw, 768, BlockFormat(8))
     assert matrix is not None
     error = np.abs(matrix.dequantized().reshape(wanted.shape) - wanted).max(-1)
     ordered = np.sort(wanted, axis=-1)
@@ -81,7 +69,7 @@ def test_blocks_of_one_sign_and_constant_blocks_survive() -> None:
         raw[0, index, :4] = np.array([scale, minimum], np.float16).view(np.uint8)
         raw[0, index, 4:] = np.arange(16) * 17 % 256
     wanted = gguf.dequantize(raw.reshape(1, -1), Kind.Q4_1).reshape(len(blocks), 32)
-    matrix = carry_over("Q4_1", raw.reshape(1, -1), 32 * len(blocks))
+    matrix = carry_over("Q4_1", raw.reshape(1, -1), 32 * len(blocks), BlockFormat(8))
     assert matrix is not None
     error = np.abs(matrix.dequantized().reshape(wanted.shape) - wanted).max(-1)
     assert (error <= np.abs(wanted).max(-1) / 250).all()
@@ -106,18 +94,17 @@ def test_int8_stands_for_the_decoded_weights_of_super_blocks(kind: Kind, tmp_pat
     kinds = {"": kind, "token_embd": Kind.Q8_0}
     source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds=kinds, **SUPER_BLOCKS)
     convert(source, tmp_path / "model", precision="int8")
-    arrays = arrays_of(tmp_path / "model")
-    assert arrays["model.layers.0.mlp.down_proj.codes"].shape[2] == (16 if kind is Kind.Q6_K else 32)
+    assert block_shapes(tmp_path / "model")["model.layers.0.mlp.down_proj"][1] == (16 if kind is Kind.Q6_K else 32)
+    weights = block_weights(tmp_path / "model")
     for name, values in load_reference(source).named_parameters():
         if values.ndim == 2:
             wanted = values.detach().numpy()
-            found = decoded_weight(arrays, name.removesuffix(".weight"))
-            assert np.linalg.norm(found - wanted) <= np.linalg.norm(wanted) * 0.01, name
+            assert np.linalg.norm(weights[name] - wanted) <= np.linalg.norm(wanted) * 0.01, name
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("precision", ["fp32", "int8", "int4"])
 def test_logits_are_those_of_transformers_on_the_decoded_weights(precision: Any, tmp_path: Path) -> None:
-    kinds = {"": Kind.Q4_0, "token_embd": Kind.Q8_0, "ffn_down": Kind.Q5_0}  # carried over exactly
+    kinds = {"": Kind.Q4_0, "token_embd": Kind.Q8_0, "ffn_down": Kind.Q4_0 if precision == "int4" else Kind.Q5_0}
     source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds=kinds)
     convert(source, tmp_path / "model", precision=precision)
     tokens = np.random.default_rng(0).integers(0, 512, 20).tolist()
@@ -141,6 +128,85 @@ def test_a_gguf_file_and_a_hugging_face_folder_of_one_model_export_the_same_weig
             np.testing.assert_array_equal(pairs, values, err_msg=name)
         else:
             np.testing.assert_array_equal(file[name], values, err_msg=name)
+
+
+@pytest.mark.parametrize("family", ["qwen2", "qwen3"])
+def test_a_gguf_file_of_a_qwen_model_computes_what_its_hugging_face_folder_does(family: str, tmp_path: Path) -> None:
+    source = write_tiny_llama(tmp_path / "source", model_type=family, head_dim=16)
+    convert(write_tiny_gguf(tmp_path / "tiny.gguf", model_type=family, head_dim=16), tmp_path / "model")
+    tokens = np.random.default_rng(0).integers(0, 512, 20).tolist()
+    found = PagedRunner(tmp_path / "model").step({0: tokens})
+    np.testing.assert_allclose(found, reference_logits(load_reference(source), tokens), rtol=0, atol=1e-4)
+    assert json.loads((tmp_path / "model" / "genai_config.json").read_text())["model"]["type"] == family
+    composed = Tokenizer.from_file(str(tmp_path / "model" / "tokenizer.json"))
+    assert composed.encode("u\u0308").ids == composed.encode("\u00fc").ids
+
+
+@pytest.mark.parametrize("kind", [Kind.Q4_0, Kind.Q4_1, Kind.Q4_K], ids=lambda kind: kind.name)
+def test_four_bit_blocks_stay_what_they_are_in_int4(kind: Kind) -> None:
+    raw = quantised(kind, 24, 768)
+    matrix = carry_over(kind.name, raw, 768, BlockFormat(4))
+    assert matrix is not None
+    assert (matrix.bits, matrix.block_size) == (4, 32)
+    wanted = gguf.dequantize(raw, kind)
+    # Q4_0 to the last bit; a minimum becomes a float zero point, whose rounding is that of float32.
+    limit = 0 if kind is Kind.Q4_0 else np.abs(wanted).max() * 1e-6
+    np.testing.assert_allclose(matrix.dequantized(), wanted, rtol=0, atol=limit)
+
+
+def test_blocks_of_equal_weights_stay_exact_in_int4() -> None:
+    blocks = [(1.0, 0.01), (0.5, 0.0), (-0.25, 0.0), (0.0, 0.0)]  # minimum, scale
+    raw = np.zeros((1, len(blocks), 20), np.uint8)
+    for index, (minimum, scale) in enumerate(blocks):
+        raw[0, index, :4] = np.array([scale, minimum], np.float16).view(np.uint8)
+        raw[0, index, 4:] = np.arange(16) * 17 % 256
+    matrix = carry_over("Q4_1", raw.reshape(1, -1), 32 * len(blocks), BlockFormat(4))
+    assert matrix is not None
+    np.testing.assert_allclose(matrix.dequantized(), gguf.dequantize(raw.reshape(1, -1), Kind.Q4_1), atol=2e-7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        (Kind.Q8_0, BlockFormat(4)),
+        (Kind.Q5_1, BlockFormat(4)),
+        (Kind.Q4_1, BlockFormat(4, symmetric=True)),
+        (Kind.Q4_0, BlockFormat(4, block_size=64)),
+        (Kind.Q4_0, BlockFormat(8, block_size=16)),
+    ],
+)
+def test_blocks_that_do_not_fit_what_is_wanted_are_not_carried_over(kind: Kind, wanted: BlockFormat) -> None:
+    assert carry_over(kind.name, quantised(kind, 4, 256), 256, wanted) is None
+
+
+def test_int4_keeps_a_head_that_the_file_stores_in_more_bits_unless_told_otherwise(tmp_path: Path) -> None:
+    source = write_tiny_gguf(
+        tmp_path / "tiny.gguf", kinds={"": Kind.Q4_1, "token_embd": Kind.Q8_0, "ffn_up": Kind.Q8_0}
+    )
+    convert(source, tmp_path / "kept", precision="int4")
+    shapes = block_shapes(tmp_path / "kept")
+    assert shapes["model.embed_tokens"] == (8, 32, False)
+    assert shapes["model.layers.0.mlp.up_proj"] == (4, 32, True)  # rounded to what was asked for
+    wanted = dict(load_reference(source).named_parameters())["model.embed_tokens.weight"].detach().numpy()
+    np.testing.assert_array_equal(block_weights(tmp_path / "kept")["model.embed_tokens.weight"], wanted)
+    convert(source, tmp_path / "small", precision="int4", head_precision="int4")
+    assert block_shapes(tmp_path / "small")["model.embed_tokens"] == (4, 32, True)
+
+
+@pytest.mark.parametrize(("kind", "columns"), [(Kind.Q4_1, 64), (Kind.Q4_1, 96), (Kind.F32, 96)])
+def test_an_int4_embedding_with_any_zero_points_computes_what_its_blocks_say(
+    kind: Kind, columns: int, tmp_path: Path
+) -> None:
+    source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds={"": kind}, hidden_size=columns)
+    convert(source, tmp_path / "model", precision="int4")
+    reference = load_reference(source)
+    parameters = dict(reference.named_parameters())
+    with torch.no_grad():
+        for name, values in block_weights(tmp_path / "model").items():
+            parameters[name].copy_(torch.from_numpy(values))
+    tokens = np.random.default_rng(0).integers(0, 512, 20).tolist()
+    found = PagedRunner(tmp_path / "model").step({0: tokens})
+    np.testing.assert_allclose(found, reference_logits(reference, tokens), rtol=0, atol=1e-4)
 
 
 def test_frequency_divisors_of_the_file_reach_the_rotary_tables(tmp_path: Path) -> None:
@@ -190,6 +256,7 @@ def test_a_rebuilt_tokenizer_encodes_as_the_one_that_was_written(tmp_path: Path)
     [
         ("gpt-2", "it's 1234 x", ["it", "'s", "Ġ1234", "Ġx"]),
         ("smollm", "it's 1234 x", ["it", "'s", "Ġ", "1", "2", "3", "4", "Ġx"]),
+        ("qwen2", "IT'S 12\n\nx", ["IT", "'S", "Ġ", "1", "2", "ĊĊ", "x"]),
         ("llama-bpe", "IT'S 12345\n\nx", ["IT", "'S", "Ġ", "123", "45", "ĊĊ", "x"]),
     ],
 )

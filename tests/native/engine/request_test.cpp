@@ -110,7 +110,7 @@ TEST(Request, JudgesWhatATokenMeansForItsTurn) {
     const auto request = LoneRequest(judged.min_session);
     SamplingSettings settings;
     settings.max_generated_tokens = judged.max_generated;
-    request->StartTurn(Tokens{1, 2, 3}, settings, kVocab);
+    request->StartTurn(Tokens{1, 2, 3}, {.settings = settings}, kVocab);
     RowResult result;
     request->Judge(judged.token, eos, result);
     EXPECT_EQ(result.appends, judged.appends) << judged.what;
@@ -124,7 +124,7 @@ TEST(Request, MakesRoomForATurnBeforeItStarts) {
     const auto request = LoneRequest(100);
     SamplingSettings settings;
     settings.max_generated_tokens = limit;
-    request->StartTurn(Tokens{1, 2, 3}, settings, kVocab);
+    request->StartTurn(Tokens{1, 2, 3}, {.settings = settings}, kVocab);
     const TokenId* place = request->tokens().data();
     for (TokenId token = 0; token < 20; ++token) AppendToken(*request, token);
     EXPECT_EQ(request->tokens().data(), place) << "decoding moved the sequence with max_generated_tokens " << limit;
@@ -150,7 +150,7 @@ TEST(Request, CollectsTheTokensToPenalizeWhileAPenaltyActs) {
   EXPECT_TRUE(request->penalized_tokens().empty());
   SamplingSettings settings;
   settings.repetition_penalty = 1.5f;
-  request->StartTurn(Tokens{3, 9}, settings, kVocab);
+  request->StartTurn(Tokens{3, 9}, {.settings = settings}, kVocab);
   const auto penalized = [&] { return Tokens(request->penalized_tokens().begin(), request->penalized_tokens().end()); };
   EXPECT_EQ(penalized(), (Tokens{7, 3, 9})) << "prompt and output of every turn";
   AppendToken(*request, 20);
@@ -158,7 +158,7 @@ TEST(Request, CollectsTheTokensToPenalizeWhileAPenaltyActs) {
   EXPECT_EQ(penalized(), (Tokens{7, 3, 9, 20}));
   request->EndTurn();
   request->TruncateToTurn(*request->FindTurn(2));
-  request->StartTurn(Tokens{4}, settings, kVocab);
+  request->StartTurn(Tokens{4}, {.settings = settings}, kVocab);
   EXPECT_EQ(penalized(), (Tokens{7, 3, 4}));
 }
 
@@ -167,7 +167,7 @@ TEST(Request, AnExplicitSeedStaysUntilItsTurnIsRewound) {
   SamplingSettings seeded;
   seeded.seed = 33;
   CompleteTurn(*request, {1}, {2});
-  request->StartTurn(Tokens{3}, seeded, kVocab);
+  request->StartTurn(Tokens{3}, {.settings = seeded}, kVocab);
   EXPECT_EQ(request->seed(), 33u);
   request->EndTurn();
   CompleteTurn(*request, {4}, {5});

@@ -146,9 +146,27 @@ TEST(Schema, PatternsMeanTheSameEverywhereOrAreRefused) {
   ExpectRefused("json_schema", R"({"pattern":"[[:alpha:]]"})", {"'pattern'", "'['"});
   ExpectRefused("json_schema", R"({"pattern":"[a-z&&b]"})", {"'&&'"});
   ExpectRefused("json_schema", R"({"patternProperties":{"[a--b]":{}}})", {"'[a--b]' at #/patternProperties"});
+  ExpectRefused("json_schema", R"({"pattern":"[]a]"})", {"write '\\]'"});
+  ExpectRefused("json_schema", R"({"pattern":"[^]"})", {"write '\\]'"});
   ExpectRefused("json_schema", R"({"type":"string","pattern":"(?=a)b"})", {"regex parse error at character 1"});
   ExpectRefused("json_schema", R"({"type":"string","pattern":"a[b"})",
                 {"regex parse error at character 2", "unclosed"});
+}
+
+TEST(Schema, AnEscapeStandsOnlyForWhatThePatternHas) {
+  for (const std::string pattern : {R"([^\"])", R"([^\"\n])", R"([^\\\"x])", R"([^\"]|\n)"}) {
+    const std::string json = R"({"type":"string","pattern":"^()" + pattern + R"()*$"})";
+    EXPECT_FALSE(Fits(json, R"("a\"b")")) << json;
+    EXPECT_TRUE(Fits(json, R"("ab 'c\t")")) << json;
+  }
+  EXPECT_FALSE(Fits(R"({"type":"string","pattern":"^[^\\\\]*$"})", R"("a\\b")"));
+  EXPECT_TRUE(Fits(R"({"type":"string","pattern":"^[^\\\\]*$"})", R"("a\"b")"));
+  EXPECT_TRUE(Fits(R"({"type":"string","pattern":"^\\p{L}\\P{L}[^\\x00-\\x1f]$"})", R"("a1b")"));
+  for (const std::string part : {R"(\\x00)", R"([\\x00-\\x1f])", R"(\\u0001)", R"(\\x{1})", R"([a\u0001])",
+                                 R"(\\p{Cc})", R"(\\p{gc=Control})", R"(\\P{Po})", R"(\\p{^Punctuation})", R"(\\pC)"}) {
+    ExpectRefused("json_schema", R"({"type":"string","pattern":")" + part + "\"}",
+                  {"'pattern' at #", "cannot be enforced"});
+  }
 }
 
 TEST(Schema, WhatAdmitsNothingIsRefused) {

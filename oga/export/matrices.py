@@ -1,0 +1,153 @@
+"""Matrices of a graph, in floats or in blocks: how they are stored, multiplied with, and looked up in.
+
+A row's result must not depend on its batch, so only operator forms whose rows are independent are emitted: Gemm with a
+constant, transposed right side, and MatMulNBits at accuracy_level 4. Both take weights as [outputs, inputs], so an
+embedding that is tied to the LM head is stored once and read by both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+
+from oga.export.graph_writer import CONTRIB, GraphWriter, dims_of
+from oga.export.quantization import QuantizedMatrix
+from oga.export.source import WeightSource
+
+_MATMUL_ACCURACY = 4  # activations rounded to 8 bits per block; the row-invariant form
+
+
+@dataclass(frozen=True)
+class FloatMatrix:
+    """Weights [rows, columns] as float32."""
+
+    weights: ir.Value
+
+
+@dataclass(frozen=True)
+class BlockMatrix:
+    """Weights in blocks, see ``QuantizedMatrix``; ``offsets`` are for ``look_up`` where that cannot use zero points."""
+
+    codes: ir.Value
+    scales: ir.Value
+    zero_points: ir.Value | None
+    bits: int
+    columns: int
+    offsets: ir.Value | None
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a row."""
+        return dims_of(self.scales)[1]
+
+    @property
+    def block_size(self) -> int:
+        """Weights of a block."""
+        return dims_of(self.codes)[2] * 8 // self.bits
+
+
+Matrix = FloatMatrix | BlockMatrix
+
+
+def store_floats(graph: GraphWriter, source: WeightSource, name: str, rows: int, columns: int) -> FloatMatrix:
+    """Writes a matrix as it is."""
+    return FloatMatrix(graph.store(f"{name}.weight", source.read(f"{name}.weight", rows, columns)))
+
+
+def store_blocks(graph: GraphWriter, name: str, matrix: QuantizedMatrix, *, looked_up: bool) -> BlockMatrix:
+    """Writes the blocks of a matrix; ``looked_up`` says that ``look_up`` will read it."""
+    zero_points = matrix.zero_points
+    offsets = matrix.offsets() if looked_up and _needs_offsets(matrix) else None
+    return BlockMatrix(
+        codes=graph.store(f"{name}.codes", matrix.codes),
+        scales=graph.store(f"{name}.scales", matrix.scales),
+        zero_points=None if zero_points is None else graph.store(f"{name}.zero_points", zero_points),
+        bits=matrix.bits,
+        columns=matrix.columns,
+        offsets=None if offsets is None else graph.store(f"{name}.offsets", offsets),
+    )
+
+
+def multiply(
+    graph: GraphWriter, x: ir.Value, matrix: Matrix, name: str, bias: ir.Value | None, output: str | None = None
+) -> ir.Value:
+    """``x`` times the transposed matrix, plus the bias."""
+    if isinstance(matrix, FloatMatrix):
+        inputs = [x, matrix.weights] if bias is None else [x, matrix.weights, bias]
+        return graph.node("Gemm", inputs, f"{name}/Gemm", dims_of(matrix.weights)[0], output=output, transB=1)
+    optional = [matrix.zero_points, None, bias]
+    while optional and optional[-1] is None:
+        optional.pop()
+    outputs = dims_of(matrix.codes)[0]
+    return graph.node(
+        "MatMulNBits",
+        [x, matrix.codes, matrix.scales, *optional],
+        f"{name}/MatMulNBits",
+        outputs,
+        domain=CONTRIB,
+        output=output,
+        N=outputs,
+        K=matrix.columns,
+        bits=matrix.bits,
+        block_size=matrix.block_size,
+        accuracy_level=_MATMUL_ACCURACY,
+    )
+
+
+def look_up(graph: GraphWriter, matrix: Matrix, rows: ir.Value, name: str) -> ir.Value:
+    """The rows of a matrix that an input names, as floats. No second, decoded copy of the matrix is made."""
+    if isinstance(matrix, FloatMatrix):
+        return graph.node("Gather", [matrix.weights, rows], f"{name}/Gather", dims_of(matrix.weights)[1])
+    # The lookup wants the codes of a row in one dimension, the product in two.
+    vocabulary, blocks, block_bytes = dims_of(matrix.codes)
+    codes = graph.stored_again(f"{name}.code_rows", matrix.codes, vocabulary, blocks * block_bytes)
+    zero_points = [matrix.zero_points] if matrix.zero_points is not None and matrix.offsets is None else []
+    padded = matrix.blocks * matrix.block_size
+    values = graph.node(
+        "GatherBlockQuantized",
+        [codes, rows, matrix.scales, *zero_points],
+        f"{name}/GatherBlockQuantized",
+        padded,
+        domain=CONTRIB,
+        gather_axis=0,
+        quantize_axis=1,
+        block_size=matrix.block_size,
+        bits=matrix.bits,
+    )
+    if matrix.offsets is not None:
+        values = _shift(graph, values, matrix, matrix.offsets, rows, name)
+    if padded == matrix.columns:
+        return values
+    bounds = [
+        graph.constant(f"{name}/{tag}", np.array([value], np.int64))
+        for tag, value in (("begin", 0), ("end", matrix.columns), ("axis", 1))
+    ]
+    return graph.node("Slice", [values, *bounds], f"{name}/Slice", matrix.columns)
+
+
+def _needs_offsets(matrix: QuantizedMatrix) -> bool:
+    """Whether GatherBlockQuantized cannot take the zero points as they are.
+
+    It knows no float ones, and onnxruntime 1.23 misreads those of half a byte when a row has an odd number of them.
+    """
+    zero_points = matrix.zero_points
+    if zero_points is None:
+        return False
+    return zero_points.dtype != np.uint8 or (matrix.bits == 4 and matrix.scales.shape[1] % 2 == 1)
+
+
+def _shift(
+    graph: GraphWriter, values: ir.Value, matrix: BlockMatrix, offsets: ir.Value, rows: ir.Value, name: str
+) -> ir.Value:
+    """Adds to each block of the looked up rows what its zero point differs from the symmetric one by."""
+    blocks, block_size = matrix.blocks, matrix.block_size
+    in_blocks = graph.constant(f"{name}/in_blocks", np.array([0, blocks, block_size], np.int64))
+    in_rows = graph.constant(f"{name}/in_rows", np.array([0, blocks * block_size], np.int64))
+    last = graph.constant(f"{name}/last_axis", np.array([-1], np.int64))
+    found = graph.node("Gather", [offsets, rows], f"{name}/offsets/Gather", blocks)
+    found = graph.node("Unsqueeze", [found, last], f"{name}/offsets/Unsqueeze", blocks, 1)
+    values = graph.node("Reshape", [values, in_blocks], f"{name}/blocks/Reshape", blocks, block_size)
+    values = graph.node("Add", [values, found], f"{name}/offsets/Add", blocks, block_size)
+    return graph.node("Reshape", [values, in_rows], f"{name}/rows/Reshape", blocks * block_size)

@@ -1,0 +1,86 @@
+"""Converted families and block formats on the engine: the tokens of transformers, and the same ones in any company."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import LIMITS
+
+import oga
+from oga.export import convert
+
+NEW_TOKENS = 24
+# Draws show differences that the likeliest token of a small random model would hide.
+SAMPLING = {"temperature": 2.0, "seed": 5}
+QWEN2 = {"model_type": "qwen2"}
+QWEN3 = {"model_type": "qwen3", "tie_word_embeddings": False, "head_dim": 32}
+WINDOWED = {**QWEN2, "use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}
+# Block formats that ONNX Runtime's own kernels compute row by row.
+FORMATS: dict[str, dict[str, Any]] = {
+    "int4": {"precision": "int4"},
+    "int4, symmetric blocks of 16": {"precision": "int4", "symmetric": True, "block_size": 16},
+    "int4 with an int8 head": {"precision": "int4", "head_precision": "int8"},
+    "int8": {"precision": "int8"},
+}
+
+
+def prompts() -> list[list[int]]:
+    draw = random.Random(3)
+    return [[draw.randrange(3, 512) for _ in range(length)] for length in (5, 17, 30)]
+
+
+def load(folder: Path, **limits: int) -> oga.Model:
+    with oga.Config(folder) as config:
+        config.overlay({"engine": {"dynamic_batching": LIMITS | limits}})
+        return oga.Model(config)
+
+
+def answers(model: oga.Model, *, together: bool, **sampling: Any) -> list[list[int]]:
+    options = {"max_new_tokens": NEW_TOKENS, "min_new_tokens": NEW_TOKENS, **sampling}
+    with oga.Engine(model) as engine:
+        if not together:
+            return [list(engine.stream(prompt, **options)) for prompt in prompts()]
+        streams = [engine.stream(prompt, **options) for prompt in prompts()]
+        return [list(stream) for stream in streams]
+
+
+@pytest.mark.parametrize("changes", [QWEN2, WINDOWED, QWEN3], ids=["qwen2", "qwen2 with a window", "qwen3"])
+def test_a_converted_model_generates_what_transformers_generates(changes: dict[str, Any], tmp_path: Path) -> None:
+    from reference_hf import load_reference, reference_greedy
+    from tiny_llama import write_tiny_llama
+
+    source = write_tiny_llama(tmp_path / "source", tokenizer=False, eos_token_id=None, **changes)
+    reference = load_reference(source)
+    wanted = [reference_greedy(reference, prompt, NEW_TOKENS) for prompt in prompts()]
+    with load(convert(source, tmp_path / "model").folder) as model:
+        assert answers(model, together=True) == wanted
+
+
+@pytest.mark.parametrize("blocks", FORMATS)
+@pytest.mark.parametrize("changes", [QWEN2, QWEN3], ids=["qwen2", "qwen3"])
+def test_blocks_generate_the_same_alone_together_and_in_small_steps(
+    changes: dict[str, Any], blocks: str, tmp_path: Path
+) -> None:
+    from tiny_llama import write_tiny_llama
+
+    source = write_tiny_llama(tmp_path / "source", tokenizer=False, **changes)
+    folder = convert(source, tmp_path / "model", **FORMATS[blocks]).folder
+    with load(folder) as model:
+        alone = answers(model, together=False, **SAMPLING)
+        assert answers(model, together=True, **SAMPLING) == alone
+    with load(folder, max_scheduled_tokens=5) as model:
+        assert answers(model, together=True, **SAMPLING) == alone
+    assert len({token for tokens in alone for token in tokens}) > 10
+
+
+def test_the_text_of_a_qwen_model_goes_through_its_own_tokenizer_and_template(tmp_path: Path) -> None:
+    from tiny_llama import write_tiny_llama
+
+    folder = convert(write_tiny_llama(tmp_path / "source", **QWEN2), tmp_path / "model", precision="int4").folder
+    with load(folder) as model, oga.Engine(model) as engine:
+        chat = model.chat_template.encode([{"role": "user", "content": "then"}]).tolist()
+        assert chat[0] == 1  # the marker that opens a message; such models have no token for the start of a text
+        assert "".join(engine.stream("then the other", max_new_tokens=4, min_new_tokens=4))
