@@ -235,7 +235,8 @@ def test_it_looks_right(browser: Browser, server: Running, tmp_path: Path, schem
         scripted(page)
         if size == "phone":
             page.keyboard.press("Escape")
-        for number, text in enumerate(("Can you count to three, in Italian? 1", "And in English, a line each? 4"), start=1):
+        questions = ("Can you count to three, in Italian? 1", "And in English, a line each? 4")
+        for number, text in enumerate(questions, start=1):
             ask(page, text)
             finished(page, number)
         expect(page.locator("#memory-text")).to_have_text(re.compile(r"[1-9]% of \d+ MiB"))
