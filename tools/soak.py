@@ -1,6 +1,6 @@
 """Lets clients come, read and leave for minutes, and looks for what stays behind.
 
-Starts ``oga serve`` and keeps so many streaming clients on it; a third of them disconnects at a random moment. Meanwhile
+Starts ``oga serve`` and keeps many streaming clients on it; a third of them disconnects at a random moment. Meanwhile
 another client measures ``/health``. At the end every block and slot must be back, no thread or task of a request left,
 memory flat, and ``/health`` quick throughout. The figures are printed; exit status 1 when one is not as it should be.
 """

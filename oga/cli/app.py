@@ -181,6 +181,45 @@ def info(model: ModelArgument, overlay: OverlayOption = None, json_output: JsonO
 
 @app.command()
 @reported
+def chat(
+    model: ModelArgument,
+    system: Annotated[str | None, typer.Option(help="What the model is told to be.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", "-n", min=1, help="The most tokens of an answer.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="Turns sampling on; higher is more varied.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Turns sampling on, among the k most likely tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Turns sampling on, among the most likely up to p.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Makes sampling reproducible.")] = None,
+    overlay: OverlayOption = None,
+) -> None:
+    """Talk with a model. /help lists what can be done besides; Ctrl-C ends an answer, Ctrl-D the program.
+
+    When standard input is no terminal, each of its lines is a message or a command.
+    """
+    from oga.cli import chat as command
+
+    given = {
+        "max_new_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed
+    }  # fmt: skip
+    command.chat(model, system, {name: value for name, value in given.items() if value is not None}, overlay)
+
+
+@app.command()
+@reported
+def doctor(
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Also load this model.")] = None,
+    overlay: OverlayOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Say what is installed and what the machine offers, and what to do about each problem."""
+    from oga.cli import doctor as command
+
+    command.doctor(model, overlay, json_output)
+
+
+@app.command()
+@reported
 def serve(
     models: Annotated[
         list[str],
