@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import json
 import random
 import re
 import signal
@@ -47,9 +48,12 @@ def main() -> int:
     parser.add_argument("--model", default="smollm2", help="what oga serve takes")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--blocks", type=int, default=640, help="of the cache")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     command = [sys.executable, "-m", "oga", "serve", given.model, "--port", "0", "--json-logs", "--no-page"]
+    # A small cache is soon full, so that memory which grows later is not the cache being used for the first time.
+    command += ["--overlay", json.dumps({"engine": {"dynamic_batching": {"num_blocks": given.blocks}}})]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         return asyncio.run(soak(server, given))

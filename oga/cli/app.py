@@ -207,6 +207,40 @@ def chat(
 
 @app.command()
 @reported
+def bench(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="A model, measured in this process, or the URL of a server.")
+    ],
+    requests: Annotated[int, typer.Option("--requests", "-n", min=1, help="How many.")] = 64,
+    concurrency: Annotated[int, typer.Option("--concurrency", "-c", min=1, help="How many at a time.")] = 8,
+    rate: Annotated[
+        float | None, typer.Option(min=0.001, help="Arrivals per second at random moments [an answer makes room].")
+    ] = None,
+    prompt_words: Annotated[
+        str, typer.Option(help="Words of a prompt: 64, a range 32:128, or a mix 16,512.")
+    ] = "32:128",
+    output_tokens: Annotated[str, typer.Option(help="Tokens of an answer, in the same form.")] = "64",
+    shared_prefix: Annotated[int, typer.Option(min=0, help="Words that all prompts begin with.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same load.")] = 0,
+    model: Annotated[str | None, typer.Option(help="The model's name at the server.")] = None,
+    key: Annotated[str | None, typer.Option(envvar="OGA_API_KEY", help="The server's API key.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the requests into this file, as SVG.")] = None,
+    overlay: OverlayOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Put a load on a model or a server and say how it bears it.
+
+    A server is asked by POST /v1/completions, as OpenAI's API has it, so that others are measured in the same way.
+    """
+    from oga.cli import bench as command
+    from oga.cli.bench_load import Load
+
+    load = Load(requests, concurrency, rate, prompt_words, output_tokens, shared_prefix, seed)
+    command.bench(target, load, model=model, key=key, overlay=overlay, json_output=json_output, plot_file=plot)
+
+
+@app.command()
+@reported
 def doctor(
     model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Also load this model.")] = None,
     overlay: OverlayOption = None,
