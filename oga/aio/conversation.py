@@ -14,6 +14,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import threading
 from functools import partial
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from oga._native.tokens import as_int32
 from oga.aio.stream import AsyncStream
-from oga.errors import InvalidStateError, NotFoundError
+from oga.errors import EngineClosedError, EngineUnhealthyError, InvalidStateError, NotFoundError
 from oga.generation import is_chat
 from oga.stream import Generation, turn_settings
 
@@ -174,7 +175,8 @@ class Conversation:
         """Ends the conversation and a turn that goes on; its cache is free before the next step. Idempotent."""
         if not self._is_closed:
             self._is_closed = True
-            await asyncio.shield(asyncio.wrap_future(self._owner.submit(self._drop)))
+            with contextlib.suppress(EngineClosedError, EngineUnhealthyError):  # the engine took it along
+                await asyncio.shield(asyncio.wrap_future(self._owner.submit(self._drop)))
 
     def replace_answer(self, message: Message) -> None:
         """Puts another message in the place of the last answer, for example one with tool calls.

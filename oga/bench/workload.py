@@ -30,16 +30,25 @@ EXTRA_WORDS = 4  # a word is rarely less than a token
 
 @dataclasses.dataclass(frozen=True)
 class Lengths:
-    """A distribution of numbers of tokens: ``128``, ``uniform:64:256`` or ``lognormal:128:0.5`` (median and sigma)."""
+    """A distribution of numbers of tokens: ``128``, ``uniform:64:256`` or ``lognormal:128:0.5`` (median and sigma).
+
+    Several with commas between them are a mix, in which each is as likely as the others.
+    """
 
     kind: str
     low: float
     high: float
+    others: tuple[Lengths, ...] = ()
 
     @classmethod
     def parse(cls, text: str, name: str) -> Lengths:
         """Raises :class:`oga.InvalidArgumentError` naming the option."""
-        kind, *numbers = text.split(":")
+        first, *others = (cls._parse_one(part, text, name) for part in text.split(","))
+        return dataclasses.replace(first, others=tuple(others))
+
+    @classmethod
+    def _parse_one(cls, part: str, text: str, name: str) -> Lengths:
+        kind, *numbers = part.split(":")
         try:
             if not numbers:
                 return cls("fixed", low := _positive(kind), low)
@@ -51,10 +60,13 @@ class Lengths:
         return cls(kind, first, second)
 
     def __str__(self) -> str:
-        return f"{self.low:g}" if self.kind == "fixed" else f"{self.kind}:{self.low:g}:{self.high:g}"
+        own = f"{self.low:g}" if self.kind == "fixed" else f"{self.kind}:{self.low:g}:{self.high:g}"
+        return ",".join([own, *map(str, self.others)])
 
     def draw(self, dice: random.Random) -> int:
         """A number of tokens, at least 1."""
+        if self.others:
+            return dice.choice([dataclasses.replace(self, others=()), *self.others]).draw(dice)
         if self.kind == "uniform":
             return dice.randint(round(self.low), round(self.high))
         if self.kind == "lognormal":
@@ -163,4 +175,4 @@ def _positive(text: str) -> float:
 
 
 def _wanted(text: str, name: str) -> str:
-    return f"{name} {text}: write a number of tokens, uniform:LOW:HIGH, or lognormal:MEDIAN:SIGMA."
+    return f"{name} {text}: write a number of tokens, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA."

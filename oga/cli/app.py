@@ -124,6 +124,9 @@ def run(
 def chat(
     model: ModelArgument,
     system: Annotated[str | None, typer.Option(help="The system message.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", "-n", min=1, help="The most tokens of one answer.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of /set, for example temperature=0.7; repeatable."),
@@ -141,7 +144,8 @@ def chat(
     """
     from oga.cli import chat as command
 
-    command.chat(model, system, settings or [], history, overlay)
+    given = [*(settings or []), *([] if max_tokens is None else [f"max_tokens={max_tokens}"])]
+    command.chat(model, system, given, history, overlay)
 
 
 @app.command()
@@ -238,7 +242,7 @@ def serve(
         str | None, typer.Option(envvar="OGA_ADMIN_KEY", help="The key that loads and unloads models.")
     ] = None,
     max_waiting: Annotated[int, typer.Option(min=0, help="Answers that may wait; one more gets 429.")] = 256,
-    max_body_mib: Annotated[int, typer.Option(min=1, max=1024, help="The largest request, in MiB.")] = 8,
+    max_body_mib: Annotated[int, typer.Option(min=1, max=1024, help="The largest request, in MiB.")] = 2,
     max_sessions: Annotated[int, typer.Option(min=0, help="Conversations that are kept in memory.")] = 256,
     lenient: Annotated[bool, typer.Option("--lenient", help="Log unknown fields instead of refusing them.")] = False,
     page: Annotated[bool, typer.Option("--page/--no-page", help="The chat page at /.")] = True,
@@ -291,12 +295,13 @@ def bench(
     ] = None,
     arrivals: Annotated[Arrivals, typer.Option(help="How the moments of --rate are spread.")] = Arrivals.POISSON,
     requests: Annotated[
-        int | None, typer.Option(min=1, help="How many are sent [64, or as --duration allows].")
+        int | None, typer.Option("--requests", "-n", min=1, help="How many are sent [64, or as --duration allows].")
     ] = None,
     duration: Annotated[float | None, typer.Option(help="For how many seconds requests are sent.")] = None,
     warmup: Annotated[int, typer.Option(min=0, help="Requests before those that count.")] = 4,
     prompt_tokens: Annotated[
-        str, typer.Option(metavar="LENGTH", help="128, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA.")
+        str,
+        typer.Option(metavar="LENGTH", help="128, uniform:LOW:HIGH, lognormal:MEDIAN:SIGMA, or several with commas."),
     ] = "128",
     output_tokens: Annotated[str, typer.Option(metavar="LENGTH", help="As for prompts.")] = "64",
     shared_prefix: Annotated[int, typer.Option(min=0, help="Tokens in front of every prompt, the same for all.")] = 0,

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from oga.aio import AsyncEngine, Conversation
 from oga.cli.answer import DIM, PLAIN, Answer, is_screen
@@ -22,15 +22,23 @@ from oga.cli.models import find_model
 from oga.cli.progress import waiting
 from oga.errors import EngineUnhealthyError, InvalidArgumentError, OgaError
 
+if TYPE_CHECKING:
+    from oga.chat import ChatTemplate, Message
+
 T = TypeVar("T")
 
 
 @dataclasses.dataclass
 class Branch:
-    """A conversation and its system message, which goes in front of the first turn."""
+    """A conversation and its system message, which is no part of any turn and may change between two."""
 
     conversation: Conversation
     system: str | None
+
+    def encoder(self, template: ChatTemplate) -> Callable[[Sequence[Message]], list[int]]:
+        """Encodes everything that was said behind the system message."""
+        system = [] if self.system is None else [{"role": "system", "content": self.system}]
+        return lambda messages: template.encode([*system, *messages]).tolist()
 
 
 class Chat:
@@ -74,23 +82,22 @@ class Chat:
         else:
             print(text, file=sys.stdout if self.is_interactive else sys.stderr, flush=True)
 
-    def begin_again(self, system: str | None) -> None:
+    def begin_again(self) -> None:
         """A new conversation in the place of this one."""
         self.wait(self.conversation.close())
-        self.branches[self.number - 1] = Branch(self.engine.open_conversation(), system)
+        self.branch.conversation = self.engine.open_conversation()
 
     def ask(self, text: str) -> None:
         """One turn: writes the answer as it comes; Ctrl-C ends it and what was said stays."""
-        messages = [{"role": "user", "content": text}]
-        if self.branch.system is not None and not self.conversation.turns:
-            messages.insert(0, {"role": "system", "content": self.branch.system})
         self.last = answer = Answer()
-        if self.wait(self._answer(messages, answer)) and not self.is_interactive:
+        if self.wait(self._answer(text, answer)) and not self.is_interactive:
             raise KeyboardInterrupt
 
-    async def _answer(self, messages: list[dict[str, Any]], answer: Answer) -> bool:
+    async def _answer(self, text: str, answer: Answer) -> bool:
         """Whether the person interrupted it."""
-        stream = self.conversation.stream(messages, **self.settings.generation)
+        encode = self.branch.encoder(self.engine.model.chat_template)
+        messages = [{"role": "user", "content": text}]
+        stream = self.conversation.stream_encoded(messages, encode, **self.settings.generation)
         try:
             async for delta in stream:
                 answer.add(delta)

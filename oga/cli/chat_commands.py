@@ -31,7 +31,7 @@ def _help(chat: Chat, _argument: str) -> None:
 
 
 def _reset(chat: Chat, _argument: str) -> None:
-    chat.begin_again(chat.branch.system)
+    chat.begin_again()
     chat.say("The conversation begins again.")
 
 
@@ -68,8 +68,8 @@ def _system(chat: Chat, argument: str) -> None:
     if not argument:
         chat.say(f"The system message is: {chat.branch.system or NO_SYSTEM}")
         return
-    chat.begin_again(None if argument == NO_SYSTEM else argument)
-    chat.say("The conversation begins again with this system message.")
+    chat.branch.system = None if argument == NO_SYSTEM else argument
+    chat.say("The model is told so from the next answer on.")
 
 
 def _set(chat: Chat, argument: str) -> None:
@@ -111,7 +111,7 @@ COMMANDS = (
     Command("fork", "", "go on in a copy of the conversation; the original stays", _fork),
     Command("switch", "[N]", "list the branches, or go to branch N", _switch),
     Command("rewind", "[N]", "take back the last turn, or the last N turns", _rewind),
-    Command("system", "[TEXT]", f"show the system message, or begin again with another ({NO_SYSTEM}: none)", _system),
+    Command("system", "[TEXT]", f"show the system message, or change it ({NO_SYSTEM}: remove it)", _system),
     Command("set", "[NAME VALUE]", f"show the settings, or change one ({UNSET}: unset)", _set),
     Command("stats", "", "sizes and speeds", _stats),
     Command(QUIT, "", "end; so does Ctrl-D", _quit),

@@ -15,7 +15,7 @@ from oga.server.errors import ApiError, refused
 T = TypeVar("T", bound=BaseModel)
 SHOWN_ERRORS = 3
 MOST_FIELDS = 2048
-MOST_OBJECTS = 65536
+MOST_OBJECTS = 16384
 log = logging.getLogger("oga.server")
 
 
@@ -55,7 +55,7 @@ def check_size(value: Any) -> None:
                 )
             waiting += each.values()
         elif isinstance(each, list) and each and isinstance(each[0], Mapping | list):
-            waiting += each
+            waiting += each[: MOST_OBJECTS + 1]
 
 
 def check(value: Any, schema: type[T], is_lenient: bool) -> T:

@@ -96,7 +96,7 @@ async def prepare(request: Request, body: ChatRequest, who: Caller) -> Answering
             )
             for index in range(count)
         ]
-    choices = Choices(streams, model, state.metrics, request.state.note)
+    choices = Choices(streams, model, state.metrics, request.state.note, settings)
     readers = [use.reader(engine.model.tokenizer) for _ in streams]
     return Answering(body, model, engine, use, choices, readers, len(tokens), session)
 

@@ -6,10 +6,12 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from oga.errors import ModelError
 from oga.event import FinishReason
+from oga.server.errors import refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from oga.aio import AsyncStream
     from oga.generation import Delta
@@ -29,8 +31,16 @@ REASONS = {
 class Choices:
     """A context manager around the turns of a request."""
 
-    def __init__(self, streams: Sequence[AsyncStream], model: str, metrics: Metrics, note: dict[str, Any]) -> None:
-        """``note`` gets what the log should say."""
+    def __init__(
+        self,
+        streams: Sequence[AsyncStream],
+        model: str,
+        metrics: Metrics,
+        note: dict[str, Any],
+        settings: Mapping[str, Any],
+    ) -> None:
+        """``note`` gets what the log should say; ``settings`` are those of all turns."""
+        self._is_guided = not settings.keys().isdisjoint({"guidance", "delimited_guidance"})
         self._streams = streams
         self._model = model
         self._metrics = metrics
@@ -97,7 +107,7 @@ class Choices:
                 done, _ = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
                 for task in sorted(done, key=reading.__getitem__):
                     index = reading.pop(task)
-                    delta = task.result()
+                    delta = self._result(task)
                     if delta is None:
                         continue
                     self._observe(index, delta)
@@ -108,6 +118,15 @@ class Choices:
             for task in reading:
                 task.cancel()
             await asyncio.gather(*reading, return_exceptions=True)
+
+    def _result(self, task: asyncio.Task[Delta | None]) -> Delta | None:
+        """What a turn has produced. When one fails alone under a grammar, it is the grammar's fault."""
+        try:
+            return task.result()
+        except ModelError as error:
+            if not self._is_guided:
+                raise
+            raise refused(f"The grammar could not be followed: {error}", code="grammar_failed") from error
 
     def _observe(self, index: int, delta: Delta) -> None:
         now = time.monotonic()

@@ -108,7 +108,7 @@ async def _prepare(request: Request, body: CompletionRequest, who: Caller) -> Co
         for index in range(body.n or 1)
     ]
     reports = [None if body.logprobs is None else ForCompletions(tokenizer, body.logprobs) for _ in streams]
-    choices = Choices(streams, model, state.metrics, request.state.note)
+    choices = Choices(streams, model, state.metrics, request.state.note, settings)
     return Completing(body, model, engine, encoded, texts, choices, reports)
 
 

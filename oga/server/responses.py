@@ -201,7 +201,7 @@ async def _prepare(request: Request, body: ResponseRequest, who: Caller) -> Resp
     shared = previous is not None and conversation is previous.conversation
     before = len(conversation.turns) if shared else None
     stream = conversation.stream_encoded(messages, lambda whole: encode([*first, *whole]), **(settings | use.settings))
-    choices = Choices([stream], model, state.metrics, request.state.note)
+    choices = Choices([stream], model, state.metrics, request.state.note, settings | use.settings)
     reader = use.reader(engine.model.tokenizer)
     return Responding(body, who, model, engine, conversation, before, choices, reader, state.responses)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import signal
 import socket
 import sys
+from collections.abc import Iterator
 
 import uvicorn
 
@@ -12,10 +15,28 @@ from oga.server.app import create_app
 from oga.server.settings import ServerSettings
 
 BACKLOG = 2048
+log = logging.getLogger("oga.server")
 
 
 class Server(uvicorn.Server):
     """Says early that it drains: load balancers look at ``/ready`` while open answers are still being written."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handles both signals here. uvicorn's own way raises them again when all is over, as if nobody had."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Says where the server is as soon as it can be asked."""
+        await super().startup(sockets)
+        for each in sockets or []:
+            host, port = each.getsockname()[:2]
+            log.info("serving on http://%s:%d", f"[{host}]" if ":" in host else host, port)
 
     def handle_exit(self, sig: int, frame: object) -> None:
         """The first signal starts draining, a second one ends at once."""
@@ -42,9 +63,6 @@ def serve(settings: ServerSettings, host: str, port: int, *, shares_port: bool =
     )
     config.loaded_app_state = app.state  # type: ignore[attr-defined]
     listening = listen(host, port, shares_port)
-    bound = listening.getsockname()
-    shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-    logging.getLogger("oga.server").info("serving on http://%s:%d", shown, bound[1])
     with listening:
         Server(config).run(sockets=[listening])
 

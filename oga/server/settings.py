@@ -34,7 +34,8 @@ class ServerSettings:
     """Logs unknown fields instead of refusing them."""
     max_waiting: int = 256
     """Turns that may wait beyond the largest batch; one more is answered 429."""
-    max_body_bytes: int = 8 * 2**20
+    max_body_bytes: int = 2 * 2**20
+    """A body is parsed in one go, which holds up everybody for some 10 ms per MiB."""
     max_choices: int = 16
     """Turns that one request may ask for: ``n``, times prompts."""
     max_sessions: int = 256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from typing import Annotated, Any
 
@@ -61,6 +62,7 @@ async def resources(request: Request, _: Annotated[Caller, Depends(caller)]) -> 
             "object": "resources",
             "version": oga.__version__,
             "models": engines,
+            "tasks": len(asyncio.all_tasks()),
             "sessions": len(state.sessions),
             "responses": len(state.responses),
         }

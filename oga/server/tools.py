@@ -91,6 +91,8 @@ class CallReader:
                 parts.append(CallStart(self._begun, f"call_{uuid.uuid4().hex[:24]}", head[1]))
                 self._begun += 1
                 continue
+            if self._depth == 0 and not self._is_string:
+                self._waiting = self._waiting.lstrip()
             length = self._value_length()
             if length:
                 parts.append(CallArguments(self._begun - 1, self._waiting[:length]))

@@ -68,6 +68,17 @@ class OnTerminal:
     def send(self, keys: str) -> None:
         os.write(self._main, keys.encode())
 
+    def interrupt(self, text: str) -> None:
+        """Presses Ctrl-C until ``text`` is shown: readline does not see one that comes just before it waits."""
+        for _ in range(SECONDS):
+            self.send(CTRL_C)
+            end = time.monotonic() + 1
+            while self.shown.find(text, self._seen) < 0 and time.monotonic() < end:
+                self._read(end - time.monotonic())
+            if self.shown.find(text, self._seen) >= 0:
+                break
+        self.expect(text)
+
     def end(self) -> int:
         """Waits for the end of the program; its exit code."""
         while self._read(SECONDS):

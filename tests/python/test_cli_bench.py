@@ -223,6 +223,11 @@ def test_lengths_and_arrivals_follow_their_distributions() -> None:
     dice = random.Random(3)
     assert {Lengths.parse("5", "").draw(dice) for _ in range(9)} == {5}
     assert {Lengths.parse("uniform:2:4", "").draw(dice) for _ in range(99)} == {2, 3, 4}
+    mixed = Lengths.parse("7,uniform:2:3", "")
+    assert str(mixed) == "7,uniform:2:3"
+    drawn = [mixed.draw(dice) for _ in range(400)]
+    assert set(drawn) == {2, 3, 7}
+    assert 0.4 < drawn.count(7) / 400 < 0.6
     drawn = [Lengths.parse("lognormal:100:0.5", "").draw(dice) for _ in range(2000)]
     assert statistics.median(drawn) == pytest.approx(100, rel=0.1)
     assert statistics.mean(drawn) == pytest.approx(113, rel=0.1)

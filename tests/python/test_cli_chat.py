@@ -39,7 +39,7 @@ def chat(tiny_folder: Path) -> Callable[..., Result]:
     """Runs a chat in this process, with lines from a pipe; answers have 6 tokens."""
 
     def run(*lines: str, folder: Path = tiny_folder, options: tuple[str, ...] = ()) -> Result:
-        arguments = ["chat", str(folder), "--set", "max_tokens=6", "--set", "ignore_eos=true", *options]
+        arguments = ["chat", str(folder), "--set", "ignore_eos=true", "-n", "6", *options]
         return CliRunner().invoke(app, arguments, input="".join(f"{line}\n" for line in lines))
 
     return run
@@ -159,13 +159,25 @@ def test_a_fork_goes_its_own_way_and_the_original_stays(chat: Chat, model: oga.M
     assert done.stderr.splitlines()[-2:] == ["* 1  2 turns: right", "  2  2 turns: left"]
 
 
-def test_reset_and_system_begin_again(chat: Chat, model: oga.Model) -> None:
-    done = chat("hi", "/reset", "hi", "/system be brief", "hi", "/system", "/system none", "hi")
+def test_reset_begins_again(chat: Chat, model: oga.Model) -> None:
     (plain,), (brief,) = answers(model, "hi"), answers(model, "hi", system="be brief")
     assert plain != brief
-    assert done.stdout == lines_of(plain, plain, brief, plain)
+    assert chat("hi", "/reset", "hi").stdout == lines_of(plain, plain)
+    options = ("--system", "be brief")
+    assert chat("hi", "/reset", "hi", options=options).stdout == lines_of(brief, brief)
+
+
+def test_another_system_message_acts_on_what_was_said_before(chat: Chat, model: oga.Model) -> None:
+    done = chat("hi", "/system be brief", "again", "/rewind", "/system", "/system none", "again")
+    assert done.exit_code == 0
+    first, plain = answers(model, "hi", "again")
+    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}]
+    messages += [{"role": "assistant", "content": first}, {"role": "user", "content": "again"}]
+    with oga.Engine(model) as engine:
+        brief = "".join(engine.stream(messages, max_new_tokens=6, ignore_eos=True))
+    assert brief != plain
+    assert done.stdout == lines_of(first, brief, plain)
     assert "The system message is: be brief" in done.stderr
-    assert chat("hi", options=("--system", "be brief")).stdout == lines_of(brief)
 
 
 def test_settings_act_on_the_next_answer(chat: Chat, model: oga.Model, scripted_folder: Path) -> None:
@@ -214,7 +226,7 @@ def test_stats_count_what_the_conversation_holds(chat: Chat) -> None:
     assert lines["conversation"].startswith("2 turns, ")
     assert lines["last answer"].strip().startswith("6 tokens, ")
     assert lines["engine"].strip().startswith("12 tokens in ")
-    assert lines["settings"].strip() == "max_tokens 6, ignore_eos true"
+    assert lines["settings"].strip() == "ignore_eos true, max_tokens 6"
 
 
 def test_several_lines_make_one_message(chat: Chat, begun: list[list[int]], tiny_folder: Path) -> None:
@@ -277,8 +289,8 @@ def test_ctrl_c_ends_the_answer_and_the_conversation_goes_on(terminal: Callable[
     shown.send("/stats\r")
     shown.expect("conversation  2 turns, ")
     shown.expect("> ")
-    shown.send("never sent" + CTRL_C)
-    shown.expect("> ")
+    shown.send("never sent")
+    shown.interrupt("> ")
     shown.send(CTRL_D)
     assert shown.end() == 0
     assert "Traceback" not in shown.raw
@@ -314,8 +326,7 @@ def test_nothing_is_kept_when_nothing_shall_be(terminal: Callable[..., OnTermina
     shown.expect("[2]> ")
     shown.send('"""\ropen')
     shown.expect("... ")
-    shown.send(CTRL_C)
-    shown.expect("[2]> ")
+    shown.interrupt("[2]> ")
     shown.send("/quit\r")
     assert shown.end() == 0
     assert not (tmp_path / "oga").exists()

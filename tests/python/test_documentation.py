@@ -62,7 +62,9 @@ def beside_folder(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return tmp_path
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md", "docs/guide/configure.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/getting-started.md", "docs/guide/configure.md", "docs/guide/asyncio.md"]
+)
 def test_a_python_example_runs_and_prints(page: str, beside_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for example in blocks(page, "python"):
         exec(compile(example, page, "exec"), {})

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from tokenizers import Tokenizer
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.append(str(TESTS / "models"))
@@ -28,9 +29,21 @@ SCRIPTS = {
     "2": [b" Al", b"ice", b"!"],
     "3": [b"smile ", *(EMOJI[at : at + 1] for at in range(4)), b"~"],
     "4": [b"one\n", b"two\n", b"three"],
-    "5": [b"<tool_call>", b"hidden", b"</tool_call>", b" shown"],
+    "5": [b"<|private|>", b"hidden", b"</private|>", b" shown"],
+    "6": [
+        b"Let me see. ",
+        b"<tool_call>",
+        b"\n",
+        b'{"name": "get_weather", "arguments": ',
+        b'{"city": "',
+        b"Paris",
+        b'"}',
+        b"}",
+        b"</tool_call>",
+        b" Done.",
+    ],
 }
-SPECIALS = ("<tool_call>", "</tool_call>")
+SPECIALS = ("<tool_call>", "</tool_call>", "<|private|>", "</private|>")
 SESSION_TOKENS = 1024
 LIMITS = {"block_size": 8, "num_blocks": 1024, "max_batch_size": 8, "max_scheduled_tokens": 256}
 ENGINE = {"engine": {"dynamic_batching": LIMITS}}
@@ -58,7 +71,12 @@ def scripted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sources(random_folder: Path, scripted_folder: Path) -> list[ModelSource]:
-    return [ModelSource("random", random_folder, ENGINE), ModelSource("scripted", scripted_folder, ENGINE)]
+    tokenizer = Tokenizer.from_file(str(scripted_folder / "tokenizer.json"))
+    marks = {"bot_token_id": tokenizer.token_to_id(SPECIALS[0]), "eot_token_id": tokenizer.token_to_id(SPECIALS[1])}
+    return [
+        ModelSource("random", random_folder, ENGINE),
+        ModelSource("scripted", scripted_folder, ENGINE | {"model": marks}),
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -60,13 +60,15 @@ def test_a_session_answers_once_at_a_time(http: httpx.Client, server: Running) -
     session = http.post("/v1/sessions", json={"model": "random"}).json()["id"]
     body = {"session_id": session, "stream": True, "min_tokens": 900, "messages": [{"role": "user", "content": "x"}]}
     with http.stream("POST", "/v1/chat/completions", json=body) as response:
-        next(response.iter_lines())
+        lines = response.iter_lines()
+        next(lines)
         for refused in (
             ask(http, "y", session_id=session),
             http.post(f"/v1/sessions/{session}/rewind", json={"turn": 1}),
             http.post(f"/v1/sessions/{session}/fork"),
         ):
             assert refused.status_code == 409, refused.text
+        next(lines)
     server.wait_idle()
     assert said(http, session, "y")
     assert ask(http, "y", session_id=session, n=2).status_code == 400

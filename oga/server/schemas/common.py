@@ -14,6 +14,7 @@ MAX_LOGIT_BIASES = 1024
 MAX_TOOLS = 128
 MAX_LOGPROBS = 20
 
+TokenId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-zA-Z0-9_-]+$")]
 Identity = Annotated[str, Field(min_length=1, max_length=80)]

@@ -50,6 +50,7 @@ class FunctionCallOutput(Strict):
 
 
 InputItem = FunctionCall | FunctionCallOutput | InputMessage
+InputItems = Annotated[list[InputItem], Field(min_length=1, max_length=4096, fail_fast=True)]
 
 
 class ResponseTool(Strict):
