@@ -34,7 +34,8 @@ def test_the_engine_and_the_server_bear_the_same_load(server: Running, random_fo
         assert (found["requests"], found["failed"]) == (12, 0)
         assert found["tokens"] == sum(request.output_tokens for request in requests_of(load_of(found)))
         assert found["first_token_ms"]["p50"] <= found["first_token_ms"]["p95"] <= found["whole_ms"]["max"]
-        assert all(sample["tokens"] == 1 + len(sample["gaps"]) for sample in found["samples"] if sample["gaps"])
+        assert all(len(sample["gaps"]) < sample["tokens"] for sample in found["samples"])
+        assert any(sample["gaps"] for sample in found["samples"])
     assert here["prompt_tokens"] == there["prompt_tokens"]
     bars = ElementTree.parse(picture).getroot().findall("{http://www.w3.org/2000/svg}rect")
     assert len(bars) == 1 + 2 * 12
