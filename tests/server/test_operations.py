@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -22,6 +21,7 @@ from asyncs import engine_threads
 from running import Running, ask, started
 
 from oga.server import ModelSource, ServerSettings
+
 
 def test_without_a_key_the_api_is_closed_and_health_is_open(start: Callable[..., Running]) -> None:
     running = start(api_keys=("right", "other"))
