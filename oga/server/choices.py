@@ -45,6 +45,7 @@ class Choices:
         self._model = model
         self._metrics = metrics
         self._note = note
+        self._is_closed = False
         self._reasons = ["abort"] * len(streams)
         self._usages: list[TurnUsage | None] = [None] * len(streams)
         self._last_token_at = [0.0] * len(streams)
@@ -64,7 +65,10 @@ class Choices:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the turns that are open, and counts all of them."""
+        """Ends the turns that are open, and counts all of them. Idempotent."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         for stream in self._streams:
             await asyncio.shield(stream.aclose())
         for stream, reason, usage in zip(self._streams, self._reasons, self._usages, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import shutil
 import sys
 import threading
 import time
@@ -55,6 +56,29 @@ async def test_streams_that_run_together_add_up_to_what_each_gives_alone(model: 
         assert together == [(result.text, result.token_ids) for result in alone]
         assert after.rows - before.rows > after.steps - before.steps
         await assert_all_returned(engine)
+
+
+@asynchronous
+async def test_a_folder_without_a_tokenizer_gives_token_ids(tiny_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_folder, tmp_path / "bare")
+    (folder / "tokenizer.json").unlink()
+    async with oga.AsyncEngine(folder) as engine:
+        result = await engine.generate([5, 6], max_new_tokens=4, min_new_tokens=4)
+        assert (len(result.token_ids), result.text) == (4, "")
+        with pytest.raises(oga.MissingFileError, match=r"tokenizer\.json"):
+            await engine.generate("the end")
+
+
+@asynchronous
+async def test_log_probabilities_come_with_their_tokens(model: oga.Model) -> None:
+    async with oga.AsyncEngine(model) as engine:
+        result = await engine.generate([5, 6, 7], max_new_tokens=4, logprobs=2, prompt_logprobs=1)
+        assert [each.token for each in result.logprobs] == result.token_ids
+        assert result.prompt_logprobs is not None
+        assert [each and each.token for each in result.prompt_logprobs] == [None, 6, 7]
+        stream = engine.stream([5, 6, 7], max_new_tokens=4, logprobs=2)
+        found = [each async for delta in stream for each in delta.logprobs]
+        assert found == result.logprobs
 
 
 @asynchronous

@@ -112,10 +112,9 @@ def test_an_answer_can_be_stopped_and_the_conversation_goes_on(page: Page, serve
 
 def test_regenerating_takes_back_a_turn_and_all_later_ones(page: Page, server: Running) -> None:
     scripted(page)
-    for text in ("1", "2", "4"):
+    for number, text in enumerate(("1", "2", "4"), start=1):
         ask(page, text)
-        finished(page, len(page.locator(".turn").all()))
-    finished(page, 3)
+        finished(page, number)
     page.locator(".turn").nth(1).locator(".regenerate").click()
     finished(page, 2)
     expect(page.locator(".answer")).to_have_text(["UNO DUE TRE", " Alice!"])
