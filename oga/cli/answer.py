@@ -140,17 +140,16 @@ class Screen:
 
 def column_after(text: str, column: int, width: int) -> int:
     """Where the cursor is after ``text``, in cells from the left edge; ``width`` when it waits after the last cell."""
-    for number, line in enumerate(text.split("\n")):
-        column = column if number == 0 else 0
-        for part in line.split("\t")[:-1]:
-            column = _wrapped(column + cell_len(part), width)
+    for character in text:
+        if character == "\n":
+            column = 0
+        elif character == "\t":
             column = min(width - 1, (column // TAB_CELLS + 1) * TAB_CELLS)
-        column = _wrapped(column + cell_len(line.split("\t")[-1]), width)
+        else:
+            cells = cell_len(character)
+            # What does not fit into the rest of a line goes whole to the next one.
+            column = column + cells if column + cells <= width else cells
     return column
-
-
-def _wrapped(cells: int, width: int) -> int:
-    return cells if cells <= width else (cells - 1) % width + 1
 
 
 def is_screen() -> bool:

@@ -272,6 +272,9 @@ def test_the_column_of_the_cursor_is_known() -> None:
     assert column_after("ab", 78, 80) == 80
     assert column_after("日本", 0, 80) == 4
     assert column_after("a\tb", 0, 80) == 9
+    assert column_after("日", 79, 80) == 2  # half of it does not fit
+    assert column_after("e\u0301", 79, 80) == 80
+    assert column_after("a\t", 79, 80) == 79
 
 
 def test_ctrl_c_ends_the_answer_and_the_conversation_goes_on(terminal: Callable[..., OnTerminal]) -> None:
