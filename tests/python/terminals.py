@@ -66,6 +66,7 @@ class OnTerminal:
         return ESCAPES.sub("", self.raw).replace("\r\n", "\n")
 
     def send(self, keys: str) -> None:
+        """Types; wait for a prompt first, which says that the keys are read one by one and not as a line."""
         os.write(self._main, keys.encode())
 
     def interrupt(self, text: str) -> None:

@@ -286,9 +286,11 @@ def test_ctrl_c_ends_the_answer_and_the_conversation_goes_on(terminal: Callable[
     shown.expect("> ")
     shown.send("/set max_tokens 5\r")
     shown.expect("Set: ")
+    shown.expect("> ")
     shown.send("and now\r")
     shown.expect("5 tokens, ")
     shown.expect("cut at max_tokens")
+    shown.expect("> ")
     shown.send("/stats\r")
     shown.expect("conversation  2 turns, ")
     shown.expect("> ")
@@ -305,10 +307,13 @@ def test_lines_can_be_edited_completed_found_again_and_pasted(
     shown = terminal("--set", "max_tokens=2")
     shown.send("hexlo\x1b[D\x1b[D\x7fl\r")  # twice to the left, and one letter for another
     shown.expect("cut at max_tokens")
+    shown.expect("> ")
     shown.send(f"{PASTE_BEGIN}two\nlines{PASTE_END}\r")
     shown.expect("cut at max_tokens")
+    shown.expect("> ")
     shown.send("/st\t\r")
     shown.expect("conversation  2 turns")
+    shown.expect("> ")
     shown.send("/rewind\r")
     shown.expect("Taken back first: two lines")
     shown.expect("> ")
@@ -319,6 +324,7 @@ def test_lines_can_be_edited_completed_found_again_and_pasted(
     again = terminal("--set", "max_tokens=2")
     again.send("\x1b[A\x1b[A\x1b[A\r")
     again.expect("conversation  0 turns")
+    again.expect("> ")
     again.send(CTRL_D)
     assert again.end() == 0
 
