@@ -45,7 +45,16 @@ class Generator:
         self._epoch = 0.0
 
     async def run(self) -> list[Sample]:
-        """Warms the target up, then measures. Every request that began is awaited."""
+        """Warms the target up, then measures. Every request that began is awaited.
+
+        Raises what a target raises when it is over; the other requests are cancelled then.
+        """
+        try:
+            return await self._run()
+        except BaseExceptionGroup as group:  # all of them met the same end
+            raise group.exceptions[0] from None
+
+    async def _run(self) -> list[Sample]:
         self._epoch = time.perf_counter()
         if self._load.warmup:
             warming = iter(range(self._load.warmup))

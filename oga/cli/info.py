@@ -36,5 +36,6 @@ def facts_of(engine: Engine) -> dict[str, str | int]:
         "cache_bytes": cache.total_blocks * cache.block_bytes,
         "oga": oga.__version__,
         "api": ".".join(str(part) for part in oga.get_api_version()),
+        "kernels": oga.get_cpu_isa(),
         "onnxruntime": oga.get_ort_version(),
     }

@@ -167,6 +167,7 @@ def test_info_says_what_a_model_is(invoke: Invoke, tiny_folder: Path) -> None:
     assert facts["longest_request_tokens"] == 256
     assert facts["cache_bytes"] > 0
     assert facts["onnxruntime"] == oga.get_ort_version()
+    assert facts["kernels"] == oga.get_cpu_isa()
     shown = invoke("info", tiny_folder).stdout
     assert "llama" in shown
     assert oga.__version__ in shown

@@ -207,6 +207,20 @@ def test_a_request_that_the_engine_refuses_is_counted(tiny_folder: Path) -> None
     assert "2 x InvalidArgumentError: " in done.stdout
 
 
+def test_an_engine_that_fails_for_good_ends_the_measurement_with_the_cause(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from oga.turns import Turns
+
+    def broken(turns: Turns) -> None:
+        raise oga.EngineUnhealthyError("the cause of it")
+
+    monkeypatch.setattr(Turns, "step", broken)
+    done = invoke(tiny_folder, "--requests", 5)
+    assert done.exit_code == 1
+    assert done.stderr == "oga: error: the cause of it\n"
+
+
 def test_prompts_have_exactly_the_tokens_that_were_drawn(tiny_folder: Path) -> None:
     with oga.Tokenizer(tiny_folder) as tokenizer:
         for text in (False, True):
