@@ -55,7 +55,7 @@ def _distribution(x: float, y: float, title: str, values: Sequence[float]) -> It
     step = max(1, len(values) // MOST_CURVE_POINTS)
     shown = [*range(0, len(values), step), len(values) - 1]
     points = [(x + PANEL_WIDTH * values[at] / most, base - PANEL_HEIGHT * (at + 1) / len(values)) for at in shown]
-    yield svg.curve([(x, base), *points], CURVE)
+    yield svg.curve([(points[0][0], base), *points], CURVE)
     for share in (0.0, 0.5, 1.0):
         yield svg.text(x + share * PANEL_WIDTH, base + 14, f"{1000 * share * most:.1f}", "middle")
 
