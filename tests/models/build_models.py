@@ -1,7 +1,8 @@
 """Builds the models of the C++ tests: build_models.py FOLDER.
 
 FOLDER/<decoder>/ holds model.onnx, genai_config.json, steps.txt and expected.f32; FOLDER/operators/ holds one-node
-graphs, FOLDER/matmul_nbits/ such with their inputs and outputs. Everything is small, random and the same on every machine.
+graphs, FOLDER/matmul_nbits/ such with their inputs and outputs. Everything is small, random and the same on every
+machine.
 """
 
 from __future__ import annotations
