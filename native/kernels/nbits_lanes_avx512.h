@@ -67,6 +67,11 @@ struct Lanes : Simd {
     const __m512i bits = _mm512_castps_si512(RoundActivations(v));
     _mm512_storeu_si512(p, _mm512_mask_srli_epi32(bits, 0x5555, bits, 16));
   }
+  // Rounds sixteen activations and stores their halves side by side, as tiles have them.
+  static inline void StageHalves(Vec v, uint16_t* p) {
+    const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(RoundActivations(v)), 16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(bits));
+  }
   static inline Vec MulAddEven(Pair pair, Vec activation, Vec sum) {
     return _mm512_dpbf16_ps(sum, pair, (Pair)activation);
   }

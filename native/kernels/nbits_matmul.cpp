@@ -13,11 +13,10 @@ constexpr int64_t kPassRows = 512;         // their staged activations bound the
 constexpr int32_t kStageRows = 16;         // of one work item of the staging phase
 constexpr int32_t kRowsStagedAtOnce = 4;   // fewer are not worth waking threads for
 constexpr int64_t kItemBytes = 128 << 10;  // of weights: long enough a stream
-constexpr int64_t kMostThinItems = 32;
 
 const NBitsVariant& VariantOf(CpuIsa isa) {
 #if defined(__x86_64__)
-  if (isa == CpuIsa::kAmx) return kNBitsAvx512Bf16;
+  if (isa == CpuIsa::kAmx) return kNBitsAmx;
   if (isa == CpuIsa::kAvx512Bf16) return kNBitsAvx512Bf16;
   if (isa == CpuIsa::kAvx512) return kNBitsAvx512;
   if (isa == CpuIsa::kAvx2) return kNBitsAvx2;
@@ -69,7 +68,11 @@ size_t NBitsScratchBytes(const NBitsWeights& weights, int64_t rows) {
 
 void NBitsMatMul(const NBitsWeights& weights, const NBitsMatMulArgs& args, const ParallelFor& parallel_for) {
   OGA_CHECK(weights.isa() <= BestCpuIsa());
-  const NBitsVariant& variant = VariantOf(weights.isa());
+  NBitsMatMul(VariantOf(weights.isa()), weights, args, parallel_for);
+}
+
+void NBitsMatMul(const NBitsVariant& variant, const NBitsWeights& weights, const NBitsMatMulArgs& args,
+                 const ParallelFor& parallel_for) {
   if (weights.layout().n == 0) return;
   for (int64_t first = 0; first < args.rows; first += kPassRows) {
     NBitsCall call;

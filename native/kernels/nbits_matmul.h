@@ -35,4 +35,9 @@ size_t NBitsScratchBytes(const NBitsWeights& weights, int64_t rows);
 // items use about 64 KiB of the stack of the thread that runs them; nothing is allocated.
 void NBitsMatMul(const NBitsWeights& weights, const NBitsMatMulArgs& args, const ParallelFor& parallel_for);
 
+// The same by the pieces of `variant`, which reads weights in the order of codes that these have.
+struct NBitsVariant;
+void NBitsMatMul(const NBitsVariant& variant, const NBitsWeights& weights, const NBitsMatMulArgs& args,
+                 const ParallelFor& parallel_for);
+
 }  // namespace oga::kernels

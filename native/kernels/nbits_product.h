@@ -191,6 +191,11 @@ void DecodeUnit(const NBitsLayout& layout, const UnitStream& stream, float* deco
       }
       Unit codes;
       codes.Load(stream.codes, word, vector);
+      constexpr int kPartBytes = kPanelColumns * kUnitK / 16 * bits / kWords;
+      OGA_UNROLL
+      for (int line = 0; line < kPartBytes; line += 64) {
+        __builtin_prefetch(stream.codes + kAheadBytes + (vector * kWords + word) * kPartBytes + line, 0, 3);
+      }
       OGA_UNROLL
       for (int i = 0; i < Unit::kWordPairs; ++i) {
         S::StorePair(decoded, codes.Get(i, scales));
@@ -239,12 +244,21 @@ inline void MultiplyUnit(const float* decoded, const float* staged, float* sums)
   }
 }
 
+// The same for any number of rows, in register tiles of nearly equal heights.
 template <class S>
-void MultiplyUnitTail(int32_t rows, const float* decoded, const float* staged, float* sums) {
-  while (rows > 0) {
-    const int32_t take = rows >= 3 && S::kWideRows > 3 ? 3 : rows >= 2 && S::kWideRows > 2 ? 2 : 1;
-    if (take == 3) MultiplyUnit<S, 3>(decoded, staged, sums);
-    if (take == 2) MultiplyUnit<S, 2>(decoded, staged, sums);
+void MultiplyRows(int32_t rows, const float* decoded, const float* staged, float* sums) {
+  constexpr int kMost = S::kWideRows;
+  for (int32_t tiles = (rows + kMost - 1) / kMost; tiles > 0; --tiles) {
+    const int32_t take = (rows + tiles - 1) / tiles;
+    if constexpr (kMost >= 6) {
+      if (take == 6) MultiplyUnit<S, 6>(decoded, staged, sums);
+      if (take == 5) MultiplyUnit<S, 5>(decoded, staged, sums);
+      if (take == 4) MultiplyUnit<S, 4>(decoded, staged, sums);
+    }
+    if constexpr (kMost >= 3) {
+      if (take == 3) MultiplyUnit<S, 3>(decoded, staged, sums);
+      if (take == 2) MultiplyUnit<S, 2>(decoded, staged, sums);
+    }
     if (take == 1) MultiplyUnit<S, 1>(decoded, staged, sums);
     rows -= take;
     staged += take * kUnitK;
@@ -264,11 +278,7 @@ void WidePanel(const NBitsCall& call, int32_t panel, RowRange rows) {
     DecodeUnit<S, bits, has_zero>(layout, stream, decoded);
     const float* const staged =
         reinterpret_cast<const float*>(call.staged) + (int64_t{unit} * call.rows + rows.begin) * kUnitK;
-    int32_t row = 0;
-    for (; row + S::kWideRows <= count; row += S::kWideRows) {
-      MultiplyUnit<S, S::kWideRows>(decoded, staged + row * kUnitK, sums + row * kPanelColumns);
-    }
-    MultiplyUnitTail<S>(count - row, decoded, staged + row * kUnitK, sums + row * kPanelColumns);
+    MultiplyRows<S>(count, decoded, staged, sums);
     stream.Next(layout);
   }
   for (int32_t row = 0; row < count; ++row) {

@@ -87,7 +87,8 @@ NBitsSource NBitsCase::Source() const {
   return source;
 }
 
-std::vector<float> NBitsCase::Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
+template <typename MatMul>
+std::vector<float> NBitsCase::RunBy(CpuIsa isa, int64_t first, int64_t count, const MatMul& matmul) const {
   WeightArena arena;
   const NBitsWeights weights(isa, Source(), &arena);
   const Scratch scratch(NBitsScratchBytes(weights, count));
@@ -98,8 +99,21 @@ std::vector<float> NBitsCase::Run(CpuIsa isa, int64_t first, int64_t count, cons
   args.bias = spec.bias ? bias.data() : nullptr;
   args.output = output.data();
   args.scratch = scratch.data();
-  NBitsMatMul(weights, args, parallel_for);
+  matmul(weights, args);
   return output;
+}
+
+std::vector<float> NBitsCase::Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
+  return RunBy(isa, first, count, [&](const NBitsWeights& weights, const NBitsMatMulArgs& args) {
+    NBitsMatMul(weights, args, parallel_for);
+  });
+}
+
+std::vector<float> NBitsCase::Run(const NBitsVariant& variant, CpuIsa isa, int64_t first, int64_t count,
+                                  const ParallelFor& parallel_for) const {
+  return RunBy(isa, first, count, [&](const NBitsWeights& weights, const NBitsMatMulArgs& args) {
+    NBitsMatMul(variant, weights, args, parallel_for);
+  });
 }
 
 std::vector<float> NBitsCase::Run(CpuIsa isa) const { return Run(isa, 0, rows, Serially); }

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu_isa.h"
 #include "kernels/nbits_matmul.h"
+#include "kernels/nbits_variant.h"
 #include "kernels/nbits_weights.h"
 
 namespace oga::kernels {
@@ -40,6 +41,9 @@ class NBitsCase {
   // The output of rows [first, first + count), as one call.
   std::vector<float> Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const;
   std::vector<float> Run(CpuIsa isa) const;
+  // By a variant of the test's own, over weights packed for `isa`.
+  std::vector<float> Run(const NBitsVariant& variant, CpuIsa isa, int64_t first, int64_t count,
+                         const ParallelFor& parallel_for) const;
 
   // Fails the test where `output`, of all rows, is further from the product in double precision than the roundings of
   // activations, scales, weights and sums allow.
@@ -57,9 +61,16 @@ class NBitsCase {
   std::vector<uint8_t> codes, packed_zeros;
 
  private:
+  template <typename MatMul>
+  std::vector<float> RunBy(CpuIsa isa, int64_t first, int64_t count, const MatMul& matmul) const;
   double Zero(int64_t column, int64_t block) const;
   int32_t Code(int64_t column, int64_t k) const;
 };
+
+#if defined(__x86_64__)
+// The product for AMX over tiles in plain arithmetic; for CPUs with AVX512_BF16.
+extern const NBitsVariant kNBitsEmulatedTiles;
+#endif
 
 // Fails the test at the first element whose bits differ.
 void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b);
