@@ -112,12 +112,9 @@ struct AmxEntry {
 
   static void WriteSums(const NBitsCall& call, int32_t panel, int32_t first_row, int32_t rows, const TileSums& sums) {
     for (int32_t row = 0; row < rows; ++row) {
-      for (int32_t v = 0; v < 2; ++v) {
-        const int64_t column = int64_t{panel} * kPanelColumns + 16 * v;
-        if (column >= call.layout.n) break;
-        const float* const values = sums.values[row / kTileRows * 2 + v] + row % kTileRows * kTileRows;
-        WriteVector<S>(call, S::Load(values), first_row + row, column);
-      }
+      const int32_t tile = row / kTileRows * 2, in_tile = row % kTileRows * kTileRows;
+      WriteRow<S>(call, S::Load(sums.values[tile] + in_tile), S::Load(sums.values[tile + 1] + in_tile), first_row + row,
+                  panel);
     }
   }
 
@@ -212,7 +209,7 @@ struct AmxEntry {
     multiply(call, panels, rows);
   }
 
-  static constexpr NBitsVariant kTable = {2 * kTileRows, kMostTiledRows, Stage, Multiply};
+  static constexpr NBitsVariant kTable = {kTileStride, 2 * kTileRows, kMostTiledRows, Stage, Multiply};
 };
 
 }  // namespace

@@ -11,21 +11,22 @@ namespace {
 
 template <class S>
 struct NBitsEntry {
-  // Words of row r and unit u start at staged + (u * rows + r) * kUnitK; behind K they are zero.
+  // Words of row r and unit u start at staged + (u * rows + r) * kWords; behind K they are zero.
+  static constexpr int kWords = 2 * S::kUnitSteps;
   static void StageRow(const NBitsCall& call, int32_t row) {
     const float* const from = call.activations + row * call.k;
-    float* to = reinterpret_cast<float*>(call.staged) + row * kUnitK;
-    const int64_t step = int64_t{call.rows} * kUnitK;
+    float* to = reinterpret_cast<float*>(call.staged) + row * kWords;
+    const int64_t step = int64_t{call.rows} * kWords;
     int64_t k = 0;
     for (; k + kUnitK <= call.k; k += kUnitK, to += step) {
       S::StageActivations(S::Load(from + k), to);
-      S::StageActivations(S::Load(from + k + 16), to + 16);
+      S::StageActivations(S::Load(from + k + 16), to + kWords / 2);
     }
     if (k == call.k) return;
     float last[kUnitK] = {};
     for (int64_t i = 0; k + i < call.k; ++i) last[i] = from[k + i];
     S::StageActivations(S::Load(last), to);
-    S::StageActivations(S::Load(last + 16), to + 16);
+    S::StageActivations(S::Load(last + 16), to + kWords / 2);
   }
 
   static void Stage(const NBitsCall& call, RowRange rows) {
@@ -54,7 +55,8 @@ struct NBitsEntry {
     for (int32_t panel = panels.begin; panel < panels.end; ++panel) multiply(call, panel, rows);
   }
 
-  static constexpr NBitsVariant kTable = {S::kWideRows, kMostWideRows, Stage, Multiply};
+  static_assert(kMostWideRows % S::kWideRows == 0);
+  static constexpr NBitsVariant kTable = {kWords * 4, S::kWideRows, kMostWideRows, Stage, Multiply};
 };
 
 }  // namespace

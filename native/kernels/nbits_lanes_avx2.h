@@ -13,10 +13,11 @@ struct Lanes : Simd {
   static constexpr int kWideVectors = 1;
 
   static constexpr CodeOrder kOrder = CodeOrder::kColumns;
-  struct Pair {
+  static constexpr int kUnitSteps = 16;
+  struct Weights {
     Vec even, odd;
   };
-  static constexpr int kPairFloats = 32;
+  static constexpr int kStepFloats = 32;
   struct Codes {
     __m256i low, high;
   };
@@ -42,12 +43,12 @@ struct Lanes : Simd {
     return _mm256_castsi256_ps(_mm256_and_si256(sum, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
   }
   static inline Vec Round(Vec v) { return {RoundEight(v.low), RoundEight(v.high)}; }
-  static inline Pair RoundPair(Vec even, Vec odd) { return {Round(even), Round(odd)}; }
-  static inline void StorePair(float* p, Pair pair) {
-    Store(p, pair.even);
-    Store(p + 16, pair.odd);
+  static inline Weights RoundStep(Vec even, Vec odd) { return {Round(even), Round(odd)}; }
+  static inline void StoreWeights(float* p, Weights weights) {
+    Store(p, weights.even);
+    Store(p + 16, weights.odd);
   }
-  static inline Pair LoadPair(const float* p) { return {Load(p), Load(p + 16)}; }
+  static inline Weights LoadWeights(const float* p) { return {Load(p), Load(p + 16)}; }
 
   static inline __m256 RoundActivations(__m256 v) {
     const __m256 normal = _mm256_mul_ps(v, _mm256_set1_ps(1.0f));  // a denormal becomes zero
@@ -58,8 +59,6 @@ struct Lanes : Simd {
   static inline void StageActivations(Vec v, float* p) {
     Store(p, Vec{RoundActivations(v.low), RoundActivations(v.high)});
   }
-  static inline Vec MulAddEven(Pair pair, Vec activation, Vec sum) { return MulAdd(pair.even, activation, sum); }
-  static inline Vec MulAddOdd(Pair pair, Vec activation, Vec sum) { return MulAdd(pair.odd, activation, sum); }
 
   static inline Codes LoadCodes(const uint8_t* p) {
     const __m256i* const words = reinterpret_cast<const __m256i*>(p);

@@ -1,6 +1,5 @@
-// See nbits_lanes_portable.h for the meaning of each operation. With AVX512_BF16 a pair of weights stays in one
-// register: its dot product with a pair of activations of which one is zero is a single fused multiply-add, denormals
-// flushed, whatever the thread's mode is.
+// See nbits_lanes_portable.h for the meaning of each operation. AVX512_BF16 has forms of its own, in which a word holds
+// two weights in bfloat16, in another order of codes for each user.
 #pragma once
 
 #include "kernels/nbits_weights.h"
@@ -9,7 +8,7 @@
 namespace oga::kernels {
 namespace {
 
-struct Lanes : Simd {
+struct CommonLanes : Simd {
   static constexpr int kThinRows = 4;
   static constexpr int kWideRows = 6;
   static constexpr int kWideVectors = 2;
@@ -45,57 +44,6 @@ struct Lanes : Simd {
     return _mm512_mask_mov_ps(Round(normal), nan, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
   }
 
-#if defined(__AVX512BF16__)
-  static constexpr CodeOrder kOrder = CodeOrder::kPairs;
-  using Pair = __m512bh;
-  static constexpr int kPairFloats = 16;
-
-  // Eight columns each, their even and odd positions side by side: the order of the result's halves.
-  static inline Pair RoundPair(Vec low_columns, Vec high_columns) {
-    return _mm512_cvtne2ps_pbh(high_columns, low_columns);
-  }
-  static inline void StorePair(float* p, Pair pair) { _mm512_storeu_si512(p, (__m512i)pair); }
-  static inline Pair LoadPair(const float* p) { return (Pair)_mm512_loadu_si512(p); }
-  // Eight of sixteen columns' values, each twice.
-  static inline Vec Twice(Vec v, int which_eight) {
-    const __m512i low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-    return _mm512_permutexvar_ps(which_eight == 0 ? low : _mm512_add_epi32(low, _mm512_set1_epi32(8)), v);
-  }
-
-  // An even position's activation is moved to the lower half of its word.
-  static inline void StageActivations(Vec v, float* p) {
-    const __m512i bits = _mm512_castps_si512(RoundActivations(v));
-    _mm512_storeu_si512(p, _mm512_mask_srli_epi32(bits, 0x5555, bits, 16));
-  }
-  // Rounds sixteen activations and stores their halves side by side, as tiles have them.
-  static inline void StageHalves(Vec v, uint16_t* p) {
-    const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(RoundActivations(v)), 16);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(bits));
-  }
-  static inline Vec MulAddEven(Pair pair, Vec activation, Vec sum) {
-    return _mm512_dpbf16_ps(sum, pair, (Pair)activation);
-  }
-  static inline Vec MulAddOdd(Pair pair, Vec activation, Vec sum) {
-    return _mm512_dpbf16_ps(sum, pair, (Pair)activation);
-  }
-#else
-  static constexpr CodeOrder kOrder = CodeOrder::kColumns;
-  struct Pair {
-    Vec even, odd;
-  };
-  static constexpr int kPairFloats = 32;
-
-  static inline Pair RoundPair(Vec even, Vec odd) { return {Round(even), Round(odd)}; }
-  static inline void StorePair(float* p, Pair pair) {
-    Store(p, pair.even);
-    Store(p + 16, pair.odd);
-  }
-  static inline Pair LoadPair(const float* p) { return {Load(p), Load(p + 16)}; }
-  static inline void StageActivations(Vec v, float* p) { Store(p, RoundActivations(v)); }
-  static inline Vec MulAddEven(Pair pair, Vec activation, Vec sum) { return MulAdd(pair.even, activation, sum); }
-  static inline Vec MulAddOdd(Pair pair, Vec activation, Vec sum) { return MulAdd(pair.odd, activation, sum); }
-#endif
-
   static inline Codes LoadCodes(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
   template <int bits, bool is_signed>
   static inline Vec Decode(Codes codes, int index) {
@@ -112,6 +60,91 @@ struct Lanes : Simd {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
 };
+
+#if defined(__AVX512BF16__)
+
+struct HalvesLanes : CommonLanes {
+  // Eight of sixteen columns' values, each twice: for the two words of a column.
+  static inline Vec Twice(Vec v, int which_eight) {
+    const __m512i low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(which_eight == 0 ? low : _mm512_add_epi32(low, _mm512_set1_epi32(8)), v);
+  }
+  // Sixteen columns, of which each argument has eight.
+  static inline __m512bh RoundHalves(Vec low_columns, Vec high_columns) {
+    return _mm512_cvtne2ps_pbh(high_columns, low_columns);
+  }
+};
+
+// VDPBF16PS adds the product of the upper halves first, then that of the lower ones, each as a fused multiply-add with
+// denormals flushed: two steps of one chain. A step here is four positions of K.
+struct ChainLanes : HalvesLanes {
+  static constexpr CodeOrder kOrder = CodeOrder::kChains;
+  static constexpr int kUnitSteps = 8;
+  struct Weights {
+    __m512bh even, odd;
+  };
+  static constexpr int kStepFloats = 32;
+
+  static inline Weights RoundStep(Vec even_low, Vec even_high, Vec odd_low, Vec odd_high) {
+    return {RoundHalves(even_low, even_high), RoundHalves(odd_low, odd_high)};
+  }
+  static inline void StoreWeights(float* p, Weights weights) {
+    _mm512_storeu_si512(p, (__m512i)weights.even);
+    _mm512_storeu_si512(p + 16, (__m512i)weights.odd);
+  }
+  static inline Weights LoadWeights(const float* p) {
+    return {(__m512bh)_mm512_loadu_si512(p), (__m512bh)_mm512_loadu_si512(p + 16)};
+  }
+  // Eight words, the even and the odd chain's by turns.
+  static inline void StageActivations(Vec v, float* p) {
+    const __m512i bits = _mm512_castps_si512(RoundActivations(v));
+    const __m512i upper = _mm512_setr_epi32(0, 1, 4, 5, 8, 9, 12, 13, 0, 0, 0, 0, 0, 0, 0, 0);
+    const __m512i lower = _mm512_setr_epi32(2, 3, 6, 7, 10, 11, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0);
+    const __m512i words = _mm512_or_si512(_mm512_permutexvar_epi32(upper, bits),
+                                          _mm512_permutexvar_epi32(lower, _mm512_srli_epi32(bits, 16)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_castsi512_si256(words));
+  }
+  static inline Vec MulAdd(__m512bh weights, Vec activations, Vec sum) {
+    return _mm512_dpbf16_ps(sum, weights, (__m512bh)activations);
+  }
+};
+
+// Decodes to the words of an AMX tile; the tiles do the rest.
+struct PairLanes : HalvesLanes {
+  static constexpr CodeOrder kOrder = CodeOrder::kPairs;
+  static constexpr int kUnitSteps = 16;
+  using Weights = __m512bh;
+  static constexpr int kStepFloats = 16;
+
+  static inline Weights RoundStep(Vec low_columns, Vec high_columns) { return RoundHalves(low_columns, high_columns); }
+  static inline void StoreWeights(float* p, Weights weights) { _mm512_storeu_si512(p, (__m512i)weights); }
+  // Rounds sixteen activations and stores their halves side by side.
+  static inline void StageHalves(Vec v, uint16_t* p) {
+    const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(RoundActivations(v)), 16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(bits));
+  }
+};
+
+#else
+
+struct Lanes : CommonLanes {
+  static constexpr CodeOrder kOrder = CodeOrder::kColumns;
+  static constexpr int kUnitSteps = 16;
+  struct Weights {
+    Vec even, odd;
+  };
+  static constexpr int kStepFloats = 32;
+
+  static inline Weights RoundStep(Vec even, Vec odd) { return {Round(even), Round(odd)}; }
+  static inline void StoreWeights(float* p, Weights weights) {
+    Store(p, weights.even);
+    Store(p + 16, weights.odd);
+  }
+  static inline Weights LoadWeights(const float* p) { return {Load(p), Load(p + 16)}; }
+  static inline void StageActivations(Vec v, float* p) { Store(p, RoundActivations(v)); }
+};
+
+#endif
 
 }  // namespace
 }  // namespace oga::kernels

@@ -15,12 +15,13 @@ struct Lanes : Simd {
   static constexpr int kWideRows = 1;
   static constexpr int kWideVectors = 1;
 
-  // Sixteen columns' weights at an even and the following odd position of K, rounded to bfloat16.
+  // A step takes both chains of sums of sixteen columns on by one position each, an even and the following odd one.
   static constexpr CodeOrder kOrder = CodeOrder::kColumns;
-  struct Pair {
+  static constexpr int kUnitSteps = 16;
+  struct Weights {
     Vec even, odd;
   };
-  static constexpr int kPairFloats = 32;  // stored
+  static constexpr int kStepFloats = 32;  // stored
   struct Codes {
     FourWords part[4];
   };
@@ -37,12 +38,12 @@ struct Lanes : Simd {
       return (Four)((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
     });
   }
-  static inline Pair RoundPair(Vec even, Vec odd) { return {Round(even), Round(odd)}; }
-  static inline void StorePair(float* p, Pair pair) {
-    Store(p, pair.even);
-    Store(p + 16, pair.odd);
+  static inline Weights RoundStep(Vec even, Vec odd) { return {Round(even), Round(odd)}; }
+  static inline void StoreWeights(float* p, Weights weights) {
+    Store(p, weights.even);
+    Store(p + 16, weights.odd);
   }
-  static inline Pair LoadPair(const float* p) { return {Load(p), Load(p + 16)}; }
+  static inline Weights LoadWeights(const float* p) { return {Load(p), Load(p + 16)}; }
 
   // Rounds sixteen activations, NaNs among them, and stores them in the form of the operand below.
   static inline void StageActivations(Vec v, float* p) {
@@ -53,8 +54,6 @@ struct Lanes : Simd {
             return (Four)((nan & 0x7fc00000u) | (~nan & rounded));
           }));
   }
-  static inline Vec MulAddEven(Pair pair, Vec activation, Vec sum) { return MulAdd(pair.even, activation, sum); }
-  static inline Vec MulAddOdd(Pair pair, Vec activation, Vec sum) { return MulAdd(pair.odd, activation, sum); }
 
   static inline Codes LoadCodes(const uint8_t* p) {
     Codes codes;

@@ -63,7 +63,8 @@ void Multiply(const NBitsVariant& variant, const NBitsCall& call, const Parallel
 }  // namespace
 
 size_t NBitsScratchBytes(const NBitsWeights& weights, int64_t rows) {
-  return static_cast<size_t>(std::min(rows, kPassRows) * weights.layout().units * kStagedUnitBytes);
+  return static_cast<size_t>(std::min(rows, kPassRows) * weights.layout().units *
+                             VariantOf(weights.isa()).staged_unit_bytes);
 }
 
 void NBitsMatMul(const NBitsWeights& weights, const NBitsMatMulArgs& args, const ParallelFor& parallel_for) {

@@ -54,7 +54,7 @@ class HardwareTiles {
 
 }  // namespace
 
-const NBitsVariant kNBitsAmx = AmxEntry<Lanes, HardwareTiles>::kTable;
+const NBitsVariant kNBitsAmx = AmxEntry<PairLanes, HardwareTiles>::kTable;
 
 }  // namespace oga::kernels
 

@@ -6,7 +6,7 @@
 
 namespace oga::kernels {
 
-const NBitsVariant kNBitsAvx512Bf16 = NBitsEntry<Lanes>::kTable;
+const NBitsVariant kNBitsAvx512Bf16 = NBitsEntry<ChainLanes>::kTable;
 
 }  // namespace oga::kernels
 

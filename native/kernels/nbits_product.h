@@ -14,8 +14,7 @@
 namespace oga::kernels {
 namespace {
 
-inline constexpr int32_t kUnitPairs = kUnitK / 2;
-inline constexpr int32_t kMostWideRows = 96;  // their sums stay in the first-level cache
+inline constexpr int32_t kMostWideRows = 126;  // their sums stay in the first-level cache
 inline constexpr int32_t kAheadBytes = 4096;
 
 // Where a panel's stream has come to.
@@ -36,7 +35,7 @@ struct UnitStream {
 // Scales and zero points of one block of sixteen columns, in the order of the decoded codes.
 template <class S, bool has_zero>
 struct BlockScales {
-  static constexpr int kParts = S::kOrder == CodeOrder::kPairs ? 2 : 1;
+  static constexpr int kParts = S::kOrder == CodeOrder::kColumns ? 1 : 2;
   typename S::Vec scale[kParts];
   typename S::Vec zero[kParts];
 
@@ -65,28 +64,34 @@ struct BlockScales {
   }
 };
 
-// Decodes the weights of sixteen columns, pair by pair.
+// Decodes the weights of sixteen columns, step by step. A load serves several steps.
 template <class S, int bits, bool has_zero>
 struct Decoder {
-  static constexpr bool kByPairs = S::kOrder == CodeOrder::kPairs;
-  static constexpr int kWordPairs = (kByPairs ? 32 : 16) / bits;  // pairs of one Load
+  static constexpr int kVectors = S::kOrder == CodeOrder::kChains ? 4 : S::kOrder == CodeOrder::kPairs ? 2 : 1;
+  static constexpr int kLoadSteps = (S::kOrder == CodeOrder::kColumns ? 16 : 32) / bits;
+  static constexpr int kLoadBytes = kVectors * 2 * 64;  // of both halves of the panel
 
-  typename S::Codes codes[2];
+  typename S::Codes codes[kVectors];
 
-  // `vector` counts sixteen columns of the panel.
-  inline void Load(const uint8_t* unit, int32_t word, int32_t vector) {
-    if constexpr (kByPairs) {
-      codes[0] = S::LoadCodes(unit + (4 * word + 2 * vector) * 64);
-      codes[1] = S::LoadCodes(unit + (4 * word + 2 * vector + 1) * 64);
+  // `half` is the first or the second sixteen columns of the panel.
+  inline void Load(const uint8_t* unit, int step, int half) {
+    const uint8_t* const from = unit + step / kLoadSteps * kLoadBytes;
+    if constexpr (kVectors == 1) {
+      codes[0] = S::LoadCodes(from + half * 64);
     } else {
-      codes[0] = S::LoadCodes(unit + (2 * word + vector) * 64);
+      OGA_UNROLL
+      for (int i = 0; i < kVectors; ++i) codes[i] = S::LoadCodes(from + (i / 2 * 4 + half * 2 + i % 2) * 64);
     }
   }
-  inline typename S::Pair Get(int pair, const BlockScales<S, has_zero>& scales) const {
-    if constexpr (kByPairs) {
-      return S::RoundPair(Scaled(codes[0], pair, scales, 0), Scaled(codes[1], pair, scales, 1));
+  inline typename S::Weights Get(int step, const BlockScales<S, has_zero>& scales) const {
+    const int i = step % kLoadSteps;
+    if constexpr (S::kOrder == CodeOrder::kChains) {
+      return S::RoundStep(Scaled(codes[0], i, scales, 0), Scaled(codes[1], i, scales, 1),
+                          Scaled(codes[2], i, scales, 0), Scaled(codes[3], i, scales, 1));
+    } else if constexpr (S::kOrder == CodeOrder::kPairs) {
+      return S::RoundStep(Scaled(codes[0], i, scales, 0), Scaled(codes[1], i, scales, 1));
     } else {
-      return S::RoundPair(Scaled(codes[0], 2 * pair, scales, 0), Scaled(codes[0], 2 * pair + 1, scales, 0));
+      return S::RoundStep(Scaled(codes[0], 2 * i, scales, 0), Scaled(codes[0], 2 * i + 1, scales, 0));
     }
   }
 
@@ -114,50 +119,60 @@ inline void WriteVector(const NBitsCall& call, typename S::Vec sum, int64_t row,
   }
 }
 
-// A whole panel for `rows` rows. `staged` has them alone.
+// A panel's columns of one row.
+template <class S>
+inline void WriteRow(const NBitsCall& call, typename S::Vec low, typename S::Vec high, int64_t row, int32_t panel) {
+  const int64_t column = int64_t{panel} * kPanelColumns;
+  WriteVector<S>(call, low, row, column);
+  if (column + 16 < call.layout.n) WriteVector<S>(call, high, row, column + 16);
+}
+
+template <int bytes>
+inline void PrefetchAhead(const uint8_t* codes) {
+  OGA_UNROLL
+  for (int line = 0; line < bytes; line += 64) __builtin_prefetch(codes + kAheadBytes + line, 0, 3);
+}
+
+// Whether a step is the first of a block.
+template <class S>
+inline bool BeginsBlock(const NBitsLayout& layout, int step) {
+  return step == 0 || (2 * step == S::kUnitSteps && layout.blocks_per_group == 2);
+}
+
+// A whole panel for `rows` rows from `first_row`.
 template <class S, int bits, bool has_zero, int rows>
 void ThinPanel(const NBitsCall& call, int32_t panel, int32_t first_row) {
   using Vec = typename S::Vec;
   using Unit = Decoder<S, bits, has_zero>;
+  constexpr int kStaged = 2 * S::kUnitSteps;
   const NBitsLayout& layout = call.layout;
   UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
-  const float* staged = reinterpret_cast<const float*>(call.staged) + first_row * kUnitK;
+  const float* staged = reinterpret_cast<const float*>(call.staged) + first_row * kStaged;
   Vec total[rows][2];
   OGA_UNROLL
   for (int r = 0; r < rows; ++r) total[r][0] = total[r][1] = S::Zero();
-  for (int32_t unit = 0; unit < layout.units; ++unit) {
+  while (stream.unit < layout.units) {
     Vec even[rows][2], odd[rows][2];
     OGA_UNROLL
     for (int r = 0; r < rows; ++r) even[r][0] = even[r][1] = odd[r][0] = odd[r][1] = S::Zero();
     BlockScales<S, has_zero> scales[2];
-    constexpr int kWords = kUnitPairs / Unit::kWordPairs;
+    Unit codes[2];
     OGA_UNROLL
-    for (int word = 0; word < kWords; ++word) {
-      const int block = 2 * word / kWords;
-      if (word == 0 || (2 * word == kWords && layout.blocks_per_group == 2)) {
-        scales[0].Load(layout, stream.header, block, 0);
-        scales[1].Load(layout, stream.header, block, 16);
+    for (int step = 0; step < S::kUnitSteps; ++step) {
+      if (step % Unit::kLoadSteps == 0) {
+        codes[0].Load(stream.codes, step, 0);
+        codes[1].Load(stream.codes, step, 1);
+        PrefetchAhead<Unit::kLoadBytes>(stream.codes + step / Unit::kLoadSteps * Unit::kLoadBytes);
       }
-      constexpr int kWordBytes = kPanelColumns * kUnitK / 8 * bits / kWords;
       OGA_UNROLL
-      for (int line = 0; line < kWordBytes; line += 64) {
-        __builtin_prefetch(stream.codes + kAheadBytes + word * kWordBytes + line, 0, 3);
-      }
-      Unit codes[2];
-      codes[0].Load(stream.codes, word, 0);
-      codes[1].Load(stream.codes, word, 1);
-      OGA_UNROLL
-      for (int i = 0; i < Unit::kWordPairs; ++i) {
-        const auto first = codes[0].Get(i, scales[0]);
-        const auto second = codes[1].Get(i, scales[1]);
+      for (int half = 0; half < 2; ++half) {
+        if (BeginsBlock<S>(layout, step)) scales[half].Load(layout, stream.header, 2 * step / S::kUnitSteps, 16 * half);
+        const auto weights = codes[half].Get(step, scales[half]);
         OGA_UNROLL
         for (int r = 0; r < rows; ++r) {
-          const float* const pair = staged + r * kUnitK + 2 * (word * Unit::kWordPairs + i);
-          const Vec a = S::Broadcast(pair[0]), b = S::Broadcast(pair[1]);
-          even[r][0] = S::MulAddEven(first, a, even[r][0]);
-          odd[r][0] = S::MulAddOdd(first, b, odd[r][0]);
-          even[r][1] = S::MulAddEven(second, a, even[r][1]);
-          odd[r][1] = S::MulAddOdd(second, b, odd[r][1]);
+          const float* const activations = staged + r * kStaged + 2 * step;
+          even[r][half] = S::MulAdd(weights.even, S::Broadcast(activations[0]), even[r][half]);
+          odd[r][half] = S::MulAdd(weights.odd, S::Broadcast(activations[1]), odd[r][half]);
         }
       }
     }
@@ -166,41 +181,29 @@ void ThinPanel(const NBitsCall& call, int32_t panel, int32_t first_row) {
       total[r][0] = S::Add(total[r][0], S::Add(even[r][0], odd[r][0]));
       total[r][1] = S::Add(total[r][1], S::Add(even[r][1], odd[r][1]));
     }
-    staged += int64_t{call.rows} * kUnitK;
+    staged += int64_t{call.rows} * kStaged;
     stream.Next(layout);
   }
-  for (int r = 0; r < rows; ++r) {
-    for (int v = 0; v < 2; ++v) {
-      const int64_t column = int64_t{panel} * kPanelColumns + 16 * v;
-      if (column < layout.n) WriteVector<S>(call, total[r][v], first_row + r, column);
-    }
-  }
+  for (int r = 0; r < rows; ++r) WriteRow<S>(call, total[r][0], total[r][1], first_row + r, panel);
 }
 
-// Decodes a unit to [vector][pair], in the form of S::LoadPair.
+// Decodes a unit to [half][step], in the form of S::LoadWeights.
 template <class S, int bits, bool has_zero>
 void DecodeUnit(const NBitsLayout& layout, const UnitStream& stream, float* decoded) {
   using Unit = Decoder<S, bits, has_zero>;
-  constexpr int kWords = kUnitPairs / Unit::kWordPairs;
-  for (int32_t vector = 0; vector < 2; ++vector) {
+  for (int half = 0; half < 2; ++half) {
     BlockScales<S, has_zero> scales;
-    for (int word = 0; word < kWords; ++word) {
-      const int block = 2 * word / kWords;
-      if (word == 0 || (2 * word == kWords && layout.blocks_per_group == 2)) {
-        scales.Load(layout, stream.header, block, 16 * vector);
+    Unit codes;
+    OGA_UNROLL
+    for (int step = 0; step < S::kUnitSteps; ++step) {
+      if (step % Unit::kLoadSteps == 0) {
+        codes.Load(stream.codes, step, half);
+        constexpr int kBytes = Unit::kLoadBytes / 2;
+        PrefetchAhead<kBytes>(stream.codes + half * layout.unit_bytes / 2 + step / Unit::kLoadSteps * kBytes);
       }
-      Unit codes;
-      codes.Load(stream.codes, word, vector);
-      constexpr int kPartBytes = kPanelColumns * kUnitK / 16 * bits / kWords;
-      OGA_UNROLL
-      for (int line = 0; line < kPartBytes; line += 64) {
-        __builtin_prefetch(stream.codes + kAheadBytes + (vector * kWords + word) * kPartBytes + line, 0, 3);
-      }
-      OGA_UNROLL
-      for (int i = 0; i < Unit::kWordPairs; ++i) {
-        S::StorePair(decoded, codes.Get(i, scales));
-        decoded += S::kPairFloats;
-      }
+      if (BeginsBlock<S>(layout, step)) scales.Load(layout, stream.header, 2 * step / S::kUnitSteps, 16 * half);
+      S::StoreWeights(decoded, codes.Get(step, scales));
+      decoded += S::kStepFloats;
     }
   }
 }
@@ -209,7 +212,7 @@ void DecodeUnit(const NBitsLayout& layout, const UnitStream& stream, float* deco
 template <class S, int rows>
 inline void MultiplyUnit(const float* decoded, const float* staged, float* sums) {
   using Vec = typename S::Vec;
-  constexpr int kVectors = S::kWideVectors;
+  constexpr int kVectors = S::kWideVectors, kStaged = 2 * S::kUnitSteps;
   for (int vector = 0; vector < 2; vector += kVectors) {
     Vec even[rows][kVectors], odd[rows][kVectors];
     OGA_UNROLL
@@ -217,19 +220,20 @@ inline void MultiplyUnit(const float* decoded, const float* staged, float* sums)
       OGA_UNROLL
       for (int v = 0; v < kVectors; ++v) even[r][v] = odd[r][v] = S::Zero();
     }
-    for (int pair = 0; pair < kUnitPairs; ++pair) {
-      typename S::Pair weights[kVectors];
+    for (int step = 0; step < S::kUnitSteps; ++step) {
+      typename S::Weights weights[kVectors];
       OGA_UNROLL
       for (int v = 0; v < kVectors; ++v) {
-        weights[v] = S::LoadPair(decoded + ((vector + v) * kUnitPairs + pair) * S::kPairFloats);
+        weights[v] = S::LoadWeights(decoded + ((vector + v) * S::kUnitSteps + step) * S::kStepFloats);
       }
       OGA_UNROLL
       for (int r = 0; r < rows; ++r) {
-        const Vec a = S::Broadcast(staged[r * kUnitK + 2 * pair]), b = S::Broadcast(staged[r * kUnitK + 2 * pair + 1]);
+        const Vec a = S::Broadcast(staged[r * kStaged + 2 * step]),
+                  b = S::Broadcast(staged[r * kStaged + 2 * step + 1]);
         OGA_UNROLL
         for (int v = 0; v < kVectors; ++v) {
-          even[r][v] = S::MulAddEven(weights[v], a, even[r][v]);
-          odd[r][v] = S::MulAddOdd(weights[v], b, odd[r][v]);
+          even[r][v] = S::MulAdd(weights[v].even, a, even[r][v]);
+          odd[r][v] = S::MulAdd(weights[v].odd, b, odd[r][v]);
         }
       }
     }
@@ -261,7 +265,7 @@ void MultiplyRows(int32_t rows, const float* decoded, const float* staged, float
     }
     if (take == 1) MultiplyUnit<S, 1>(decoded, staged, sums);
     rows -= take;
-    staged += take * kUnitK;
+    staged += take * 2 * S::kUnitSteps;
     sums += take * kPanelColumns;
   }
 }
@@ -271,22 +275,19 @@ void WidePanel(const NBitsCall& call, int32_t panel, RowRange rows) {
   const NBitsLayout& layout = call.layout;
   const int32_t count = rows.end - rows.begin;
   alignas(64) float sums[kMostWideRows * kPanelColumns];
-  alignas(64) float decoded[2 * kUnitPairs * S::kPairFloats];
+  alignas(64) float decoded[2 * S::kUnitSteps * S::kStepFloats];
   for (int32_t i = 0; i < count * kPanelColumns; i += 16) S::Store(sums + i, S::Zero());
   UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
-  for (int32_t unit = 0; unit < layout.units; ++unit) {
+  while (stream.unit < layout.units) {
     DecodeUnit<S, bits, has_zero>(layout, stream, decoded);
-    const float* const staged =
-        reinterpret_cast<const float*>(call.staged) + (int64_t{unit} * call.rows + rows.begin) * kUnitK;
+    const float* const staged = reinterpret_cast<const float*>(call.staged) +
+                                (int64_t{stream.unit} * call.rows + rows.begin) * 2 * S::kUnitSteps;
     MultiplyRows<S>(count, decoded, staged, sums);
     stream.Next(layout);
   }
   for (int32_t row = 0; row < count; ++row) {
-    for (int v = 0; v < 2; ++v) {
-      const int64_t column = int64_t{panel} * kPanelColumns + 16 * v;
-      if (column >= layout.n) break;
-      WriteVector<S>(call, S::Load(sums + row * kPanelColumns + 16 * v), rows.begin + row, column);
-    }
+    const float* const values = sums + row * kPanelColumns;
+    WriteRow<S>(call, S::Load(values), S::Load(values + 16), rows.begin + row, panel);
   }
 }
 

@@ -30,12 +30,10 @@ struct PanelRange {
   int32_t end;
 };
 
-// What a row takes in `staged` per unit of K: 32 words.
-inline constexpr int32_t kStagedUnitBytes = 128;
-
 struct NBitsVariant {
-  int32_t row_multiple;  // borders between row ranges of a call are multiples of this
-  int32_t most_rows;     // of one piece of multiplication
+  int32_t staged_unit_bytes;  // of a row in `staged`, per unit of K
+  int32_t row_multiple;       // borders between row ranges of a call are multiples of this
+  int32_t most_rows;          // of one piece of multiplication; a multiple of the same
   // Converts rows into `staged`.
   void (*stage)(const NBitsCall& call, RowRange rows);
   // Computes and writes the outputs of rows whose activations are staged.

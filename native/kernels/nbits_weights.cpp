@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 #include "kernels/float16.h"
@@ -73,7 +74,7 @@ class Packer {
   void PackPanel(int64_t panel, uint8_t* out) const {
     const int64_t first = panel * kPanelColumns;
     const int32_t columns = static_cast<int32_t>(std::min<int64_t>(kPanelColumns, source_.n - first));
-    const int32_t column_bytes = layout_.order == CodeOrder::kPairs ? 8 : 4;
+    const int32_t column_bytes = layout_.order == CodeOrder::kColumns ? 4 : 8;
     for (int32_t unit = 0; unit < layout_.units; ++unit) {
       if (unit % layout_.units_per_group == 0) {
         for (int32_t block = 0; block < layout_.blocks_per_group; ++block) PackHeader(first, columns, unit, block, out);
@@ -119,21 +120,29 @@ class Packer {
     uint32_t codes[8] = {};
     std::memcpy(codes, source_.codes + column * row_bytes + begin, static_cast<size_t>(words) * 4);
     for (uint32_t& word : codes) word ^= middle_;
-    const bool pairs = layout_.order == CodeOrder::kPairs;
-    if (pairs) SplitPairs(codes);
-    for (int32_t word = 0; word < source_.bits; ++word) {
-      const int32_t to = pairs ? word / 2 * 2 * kPanelColumns + word % 2 : word * kPanelColumns;
-      std::memcpy(out + to * 4, &codes[word], 4);
+    if (layout_.order == CodeOrder::kColumns) {
+      for (int32_t word = 0; word < source_.bits; ++word) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 4);
+      return;
+    }
+    for (int32_t word = 0; word < source_.bits; word += 2) Split(&codes[word], &codes[word + 1], 0);
+    if (layout_.order == CodeOrder::kChains) {
+      for (int32_t word = 0; word < source_.bits; word += 4) {
+        Split(&codes[word], &codes[word + 2], 1);
+        Split(&codes[word + 1], &codes[word + 3], 1);
+        std::swap(codes[word + 1], codes[word + 2]);
+      }
+    }
+    for (int32_t word = 0; word < source_.bits; word += 2) {
+      std::memcpy(out + word * kPanelColumns * 4, &codes[word], 8);
     }
   }
 
-  // Turns two words in the order of K into one of the even positions and one of the odd ones.
-  void SplitPairs(uint32_t* codes) const {
-    for (int32_t word = 0; word < source_.bits; word += 2) {
-      const uint64_t both = codes[word] | uint64_t{codes[word + 1]} << 32;
-      codes[word] = Squeeze(both);
-      codes[word + 1] = Squeeze(both >> source_.bits);
-    }
+  // Turns two words with the codes of successive positions into one with every other code, beginning with `lead`, and
+  // one with the others.
+  void Split(uint32_t* first, uint32_t* second, int32_t lead) const {
+    const uint64_t both = *first | uint64_t{*second} << 32;
+    *first = Squeeze(both >> (lead * source_.bits));
+    *second = Squeeze(both >> ((1 - lead) * source_.bits));
   }
 
   // Every other code, beginning with the lowest.
@@ -161,7 +170,9 @@ class Packer {
 NBitsWeights::NBitsWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena) : isa_(isa), k_(source.k) {
   OGA_CHECK(source.bits == 4 || source.bits == 8);
   OGA_CHECK(source.block_size >= 16 && source.block_size <= 256 && (source.block_size & (source.block_size - 1)) == 0);
-  layout_.order = isa >= CpuIsa::kAvx512Bf16 ? CodeOrder::kPairs : CodeOrder::kColumns;
+  layout_.order = isa == CpuIsa::kAmx          ? CodeOrder::kPairs
+                  : isa == CpuIsa::kAvx512Bf16 ? CodeOrder::kChains
+                                               : CodeOrder::kColumns;
   float scale = 1.0f;
   ChooseScales(source.scales, source.n * DivideUp(source.k, source.block_size), &layout_, &scale);
   Arrange(source, &layout_);

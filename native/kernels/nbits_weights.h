@@ -6,9 +6,13 @@
 //
 //   panel:   group, group, ...
 //   group:   scales [blocks][32]   zero points [blocks][32]   unit, unit, ...
-//   unit:    words of 32 bits, in one of two orders; the codes of a word have K rise from its lowest bits
-//     kColumns  [bits][32 columns]: the words as the source has them, 32 / bits codes each
-//     kPairs    [bits / 2][32 columns][2]: a word has the codes of even positions, its neighbour those of odd ones
+//   unit:    words of 32 bits with the codes of one column, in one of three orders; K rises from a word's lowest bits
+//     kColumns  [bits][32 columns]: the words as the source has them
+//     kPairs    [bits / 2][32 columns][2]: a word has codes of even positions, its neighbour those of odd ones, as the
+//               two halves of a word of bfloat16 in an AMX tile
+//     kChains   [bits / 4][even, odd][32 columns][2]: a word has every other code of the even or of the odd positions,
+//               beginning with the second, its neighbour the others: of two successive positions of a chain the later
+//               one is the lower half of a word of bfloat16, as VDPBF16PS takes them
 //
 // Scales are halves times one power of two for all when every scale is within the halves' normal range then: that
 // rounding, by 2^-11 at most, is an eighth of the one that the product does to a weight. Other tensors keep floats.
@@ -38,7 +42,7 @@ struct NBitsSource {
   const float* float_zeros = nullptr;     // [n, blocks], or null. Without either the zero is the middle code.
 };
 
-enum class CodeOrder : int32_t { kColumns, kPairs };
+enum class CodeOrder : int32_t { kColumns, kPairs, kChains };
 enum class ZeroKind : int32_t { kNone, kUint8, kFloat };
 
 // Where everything lies in the packed stream. Plain data, read by the variants.

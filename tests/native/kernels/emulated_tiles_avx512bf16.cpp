@@ -80,7 +80,7 @@ thread_local EmulatedTiles::Tile EmulatedTiles::tiles_[8];
 
 }  // namespace
 
-const NBitsVariant kNBitsEmulatedTiles = AmxEntry<Lanes, EmulatedTiles>::kTable;
+const NBitsVariant kNBitsEmulatedTiles = AmxEntry<PairLanes, EmulatedTiles>::kTable;
 
 }  // namespace oga::kernels
 
