@@ -80,7 +80,10 @@ class Packer {
         for (int32_t block = 0; block < layout_.blocks_per_group; ++block) PackHeader(first, columns, unit, block, out);
         out += layout_.header_bytes;
       }
-      for (int32_t column = 0; column < columns; ++column) PackCodes(first + column, unit, out + column * column_bytes);
+      for (int32_t column = 0; column < columns; ++column) {
+        uint8_t* const to = out + column * column_bytes;
+        layout_.bits == 4 ? PackCodes<4>(first + column, unit, to) : PackCodes<8>(first + column, unit, to);
+      }
       out += layout_.unit_bytes;
     }
   }
@@ -113,43 +116,44 @@ class Packer {
     return source_.bits == 8 ? row[block] : static_cast<uint8_t>(row[block / 2] >> (block % 2 * 4) & 15);
   }
 
+  template <int bits>
   void PackCodes(int64_t column, int32_t unit, uint8_t* out) const {
-    const int64_t begin = int64_t{unit} * kUnitK * source_.bits / 8;
+    const int64_t begin = int64_t{unit} * kUnitK * bits / 8;
     const int64_t row_bytes = blocks_ * block_bytes_;
-    const int32_t words = static_cast<int32_t>(std::min<int64_t>(source_.bits, (row_bytes - begin) / 4));
-    uint32_t codes[8] = {};
-    std::memcpy(codes, source_.codes + column * row_bytes + begin, static_cast<size_t>(words) * 4);
+    uint32_t codes[bits] = {};
+    std::memcpy(codes, source_.codes + column * row_bytes + begin,
+                static_cast<size_t>(std::min<int64_t>(sizeof(codes), row_bytes - begin)));
     for (uint32_t& word : codes) word ^= middle_;
     if (layout_.order == CodeOrder::kColumns) {
-      for (int32_t word = 0; word < source_.bits; ++word) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 4);
+      for (int word = 0; word < bits; ++word) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 4);
       return;
     }
-    for (int32_t word = 0; word < source_.bits; word += 2) Split(&codes[word], &codes[word + 1], 0);
+    for (int word = 0; word < bits; word += 2) Split<bits>(&codes[word], &codes[word + 1], 0);
     if (layout_.order == CodeOrder::kChains) {
-      for (int32_t word = 0; word < source_.bits; word += 4) {
-        Split(&codes[word], &codes[word + 2], 1);
-        Split(&codes[word + 1], &codes[word + 3], 1);
+      for (int word = 0; word < bits; word += 4) {
+        Split<bits>(&codes[word], &codes[word + 2], 1);
+        Split<bits>(&codes[word + 1], &codes[word + 3], 1);
         std::swap(codes[word + 1], codes[word + 2]);
       }
     }
-    for (int32_t word = 0; word < source_.bits; word += 2) {
-      std::memcpy(out + word * kPanelColumns * 4, &codes[word], 8);
-    }
+    for (int word = 0; word < bits; word += 2) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 8);
   }
 
   // Turns two words with the codes of successive positions into one with every other code, beginning with `lead`, and
   // one with the others.
-  void Split(uint32_t* first, uint32_t* second, int32_t lead) const {
+  template <int bits>
+  static void Split(uint32_t* first, uint32_t* second, int lead) {
     const uint64_t both = *first | uint64_t{*second} << 32;
-    *first = Squeeze(both >> (lead * source_.bits));
-    *second = Squeeze(both >> ((1 - lead) * source_.bits));
+    *first = Squeeze<bits>(both >> (lead * bits));
+    *second = Squeeze<bits>(both >> ((1 - lead) * bits));
   }
 
   // Every other code, beginning with the lowest.
-  uint32_t Squeeze(uint64_t codes) const {
-    if (source_.bits == 4) {
+  template <int bits>
+  static uint32_t Squeeze(uint64_t codes) {
+    if (bits == 4) {
       codes &= 0x0f0f0f0f0f0f0f0fu;
-      codes = (codes | codes >> 4);
+      codes |= codes >> 4;
     }
     codes &= 0x00ff00ff00ff00ffu;
     codes = (codes | codes >> 8) & 0x0000ffff0000ffffu;
