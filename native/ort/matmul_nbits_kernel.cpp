@@ -99,7 +99,11 @@ void MatMulNBitsKernel::PackConstants(const NodeInfo& info, kernels::WeightArena
   }
   weights_ =
       std::make_unique<const kernels::NBitsWeights>(kernels::SelectedCpuIsa(), ReadWeights(inputs.data()), arena);
-  DropMappedPages(constants[kCodes]->data, static_cast<size_t>(constants[kCodes]->Elements()));
+  for (const auto& constant : constants) {
+    if (!constant) continue;
+    const size_t element_bytes = constant->type == ElementType::kFloat ? sizeof(float) : 1;
+    DropMappedPages(constant->data, static_cast<size_t>(constant->Elements()) * element_bytes);
+  }
 }
 
 kernels::NBitsSource MatMulNBitsKernel::ReadWeights(const KernelTensor* const* inputs) const {
