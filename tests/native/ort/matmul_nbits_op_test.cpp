@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "ort/cpu_operators.h"
 #include "ort/io_binding.h"
+#include "ort/library.h"
 #include "ort/session.h"
 #include "support/test_data.h"
 
@@ -144,12 +145,18 @@ struct Refusal {
   const char* name;
   StatusCode code;
   const char* part;  // of the message, besides the node's name
+  bool by_type = false;
 };
 
 class MatMulNBitsRefusals : public MatMulNBitsNodes, public testing::WithParamInterface<Refusal> {};
 
 TEST_P(MatMulNBitsRefusals, NameTheNodeWhatWasFoundAndWhatIsSupported) {
-  const auto& [name, code, part] = GetParam();
+  const auto& [name, code, part, by_type] = GetParam();
+  if (by_type && !LoadedLibrary().IsAtLeast(1, 24)) {
+    // That release checks the types of an operator which cannot infer shapes itself, before it asks the kernel.
+    EXPECT_THROW(Session(Case(std::string("refused/") + name + ".onnx"), {}), Error);
+    return;
+  }
   try {
     const Session session(Case(std::string("refused/") + name + ".onnx"), {});
     FAIL() << "the graph was accepted";
@@ -166,7 +173,7 @@ TEST_P(MatMulNBitsRefusals, NameTheNodeWhatWasFoundAndWhatIsSupported) {
 INSTANTIATE_TEST_SUITE_P(
     Every, MatMulNBitsRefusals,
     testing::Values(Refusal{"group_index", StatusCode::kUnsupported, "input g_idx is given"},
-                    Refusal{"float16", StatusCode::kUnsupported, "input A has element type float16"},
+                    Refusal{"float16", StatusCode::kUnsupported, "input A has element type float16", true},
                     Refusal{"float16_zeros", StatusCode::kUnsupported, "zero_points has element type float16"},
                     Refusal{"two_bits", StatusCode::kUnsupported, "attribute bits is 2"},
                     Refusal{"odd_block", StatusCode::kUnsupported, "attribute block_size is 48"},
