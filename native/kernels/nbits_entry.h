@@ -51,6 +51,8 @@ struct NBitsEntry {
     const bool has_zero = call.layout.zero_kind != ZeroKind::kNone;
     const auto multiply = call.layout.bits == 4 ? (has_zero ? MultiplyPanel<4, true> : MultiplyPanel<4, false>)
                                                 : (has_zero ? MultiplyPanel<8, true> : MultiplyPanel<8, false>);
+    const uint8_t* const first = call.weights + panels.begin * call.layout.panel_bytes;
+    for (int32_t line = 0; line < kAheadBytes; line += 64) __builtin_prefetch(first + line, 0, 3);
     // Through a pointer, so that no arithmetic moves out of the denormal mode.
     for (int32_t panel = panels.begin; panel < panels.end; ++panel) multiply(call, panel, rows);
   }
