@@ -92,7 +92,7 @@ TEST_P(MatMulNBitsForms, AreTheProductAndNoWorseThanTheRuntimesAtAccuracyLevel4)
 TEST_P(MatMulNBitsForms, GiveARowTheSameBitsInAnyCompanyAndOnAnyThreads) {
   const Product product(GetParam());
   const std::vector<float> together = product.Run(*product.Load(2), 0, kRows);
-  for (const int threads : {1, 3}) {
+  for (const int threads : {1, 3, 4}) {
     const auto session = product.Load(threads);
     for (int64_t count = 1; count <= kRows; ++count) {
       const std::vector<float> some = product.Run(*session, kRows - count, count);
