@@ -84,13 +84,13 @@ def command_bench(arguments: argparse.Namespace) -> int:
     builds.build_wheel()
     builds.build_release_tests()
     status = subprocess.run([builds.SIMULATION / "step_overhead"], cwd=ROOT, check=False).returncode
-    command = [environment.PYTHON, ROOT / "tools" / "bench.py", *arguments.rest]
+    command = [environment.PYTHON, ROOT / "tools" / "bench.py", "--programs", builds.RELEASE / "tests", *arguments.rest]
     return status or subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def command_guided(arguments: argparse.Namespace) -> int:
     """Lets the small model of ``make run`` answer in the form of many JSON schemas, and checks every answer."""
-    prepare("dev", native_tests=True)
+    prepare("dev")
     builds.build_wheel()
     command = [environment.PYTHON, ROOT / "tools" / "guided.py", *arguments.rest]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
