@@ -40,7 +40,7 @@ class SamplingSettings(ScalarOptions, total=False):
     logprobs: int | None
     logprob_tokens: Tokens | None
     prompt_logprobs: int | None
-    guidance: tuple[str, str] | None
+    guidance: tuple[str, str | Mapping[str, Any]] | None
 
 
 class TurnSettings(SamplingSettings, total=False):

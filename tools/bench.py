@@ -1,6 +1,7 @@
 """Measures how the engine's speed grows with the number of conversations, and what guidance costs.
 
-The model is the small one of ``make run``. All numbers come from one run on one machine; the ratios are what to compare. ``--json FILE`` writes them too.
+The model is the small one of ``make run``. All numbers come from one run on one machine: the ratios are to be compared.
+``--json FILE`` writes them too.
 """
 
 from __future__ import annotations

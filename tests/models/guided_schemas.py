@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -251,6 +252,13 @@ class Tally:
             self.faults.append(wrong)
 
 
+def start(engine: oga.Engine, case: Case, seed: int, longest: int) -> oga.Stream[str]:
+    """Asks a case's question."""
+    question = [{"role": "user", "content": f"{case.question} Answer in JSON."}]
+    distribution: dict[str, Any] = {"temperature": 1.0, "top_k": 0, "top_p": 0.0, "seed": seed}
+    return engine.stream(question, guidance=("json_schema", case.schema), max_new_tokens=longest, **distribution)
+
+
 def ask(engine: oga.Engine, each: int, longest: int, together: int) -> Iterator[tuple[Case, Tally]]:
     """Lets the model answer each case ``each`` times at temperature 1, ``together`` at once."""
     wanted = iter([(case, number) for case in CASES for number in range(each)])
@@ -258,19 +266,8 @@ def ask(engine: oga.Engine, each: int, longest: int, together: int) -> Iterator[
     waiting = Counter({case.name: each for case in CASES})
     running: list[tuple[Case, oga.Stream[str]]] = []
     while True:
-        for case, seed in wanted:
-            question = [{"role": "user", "content": f"{case.question} Answer in JSON."}]
-            wish = ("json_schema", case.schema)
-            running.append(
-                (
-                    case,
-                    engine.stream(
-                        question, guidance=wish, temperature=1.0, top_k=0, top_p=0, seed=seed, max_new_tokens=longest
-                    ),
-                )
-            )
-            if len(running) == together:
-                break
+        for case, seed in itertools.islice(wanted, together - len(running)):
+            running.append((case, start(engine, case, seed, longest)))
         if not running:
             return
         running[0][1].advance()
