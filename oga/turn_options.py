@@ -233,7 +233,7 @@ class TurnOptions(Handle):
     def set_delimited_guidance(self, opening_token: int, closing_token: int, grammar: str) -> None:
         """Makes what the turn writes between two tokens follow a Lark grammar, any number of times.
 
-        Text is free outside of them.
+        Text is free outside.
 
         Raises :class:`oga.InvalidArgumentError` for equal or negative tokens, and :class:`oga.InvalidStateError` while
         guidance of the whole turn is set; otherwise as :meth:`set_guidance`.
