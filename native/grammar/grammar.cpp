@@ -20,9 +20,10 @@ namespace {
 // is used becomes memory.
 constexpr size_t kCompilerStackBytes = size_t{256} << 20;
 
-// Measured: 100,000 alternatives, or a schema of 300 kB with 3000 objects, stay below a tenth of these. A mask stays
-// within some 20 ms, and the memory of one cursor within about 100 MB.
-constexpr LlgParserLimits kLimits{.max_items_in_row = 20'000,  // some four for each optional property
+// A schema of 300 kB with 3000 objects stays below a tenth of these. With the limits on texts, compiling takes at most
+// some 5 s, and a mask some 100 ms, for grammars made to be slow, milliseconds and microseconds for others; one cursor has
+// at most some 100 MB.
+constexpr LlgParserLimits kLimits{.max_items_in_row = 5'000,  // four for each optional property of an object
                                   .initial_lexer_fuel = 1'000'000,
                                   .step_lexer_fuel = 200'000,
                                   .step_max_items = 50'000,

@@ -39,9 +39,11 @@ constexpr std::array<TypeName, 5> kTypes{{{"json_schema", GrammarKind::kJsonSche
 void CheckText(GrammarKind kind, std::string_view text) {
   const char* const name = NameOf(kind);
   if (text.empty()) Throw(StatusCode::kInvalidArgument, "the ", name, " is empty; give its text");
-  if (text.size() > kMaxGrammarBytes) {
-    Throw(StatusCode::kInvalidArgument, "the ", name, " has ", text.size(), " bytes; at most ", kMaxGrammarBytes,
-          " are allowed: make it smaller");
+  const size_t most = kind == GrammarKind::kRegex ? kMaxRegexBytes : kMaxGrammarBytes;
+  if (text.size() > most) {
+    Throw(StatusCode::kInvalidArgument, "the ", name, " has ", text.size(), " bytes; at most ", most,
+          " are allowed: make it smaller",
+          kind == GrammarKind::kRegex ? ", or list words in the enum of a JSON schema" : "");
   }
   if (const size_t at = text.find('\0'); at != std::string_view::npos) {
     Throw(StatusCode::kInvalidArgument, "the ", name, " has a NUL at byte ", at, "; it must be text");

@@ -17,8 +17,11 @@ enum class GrammarKind {
   kDelimited,   // free text; what stands between the two tokens matches the Lark grammar `text`; any number of times
 };
 
-// At most so much text. Compiling takes time and memory in proportion.
+// At most so much text of a JSON schema, or of a Lark grammar with the schemas in it.
 inline constexpr size_t kMaxGrammarBytes = 256 * 1024;
+// At most so much of one regular expression, also as a pattern of a schema: llguidance's limit on work does not see that
+// each piece of work grows with the expression, so that the worst texts take time in the square of their length.
+inline constexpr size_t kMaxRegexBytes = 8 * 1024;
 
 struct GrammarSpec {
   GrammarKind kind = GrammarKind::kJsonObject;
@@ -31,8 +34,7 @@ struct GrammarSpec {
 
 // A spec for the whole turn, for the setter of an option: `type` is json_schema, json_object, regex or lark_grammar
 // (lark for short). Checks what the values alone can tell; the grammar is read when it is compiled. Throws
-// Error{kInvalidArgument} naming the type or the fault: empty text, a NUL or bytes that are not UTF-8, more than
-// kMaxGrammarBytes.
+// Error{kInvalidArgument} naming the type or the fault: empty text, a NUL or bytes that are not UTF-8, more than may be.
 GrammarSpec MakeGrammarSpec(std::string_view type, std::string_view text);
 
 // The same for guidance between two tokens, which must differ and not be negative.

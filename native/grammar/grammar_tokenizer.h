@@ -5,6 +5,8 @@
 // G1 A token that the tokenizer does not know, or whose bytes no text has, is in no mask.
 // G2 A special token stands for itself, never for the characters of its name. EOS ids are special whatever the tokenizer
 //    says.
+// A token's bytes are those it has inside a text: where a decoder drops a space at the very beginning, a grammar that wants
+// one there is followed and the text lacks it.
 #pragma once
 
 #include <functional>

@@ -70,6 +70,7 @@ std::string PrepareLark(std::string_view text) {
           " are allowed: make it smaller");
   }
   std::string prepared;
+  size_t schema_bytes = 0;
   size_t at = 0;
   while (at < text.size()) {
     if (const std::optional<size_t> end = SkipLiteral(text, at)) {
@@ -80,10 +81,15 @@ std::string PrepareLark(std::string_view text) {
       at += kJsonMark.size();
       const std::string_view schema = JsonObjectAt(text.substr(at));
       if (!schema.empty()) prepared += ' ' + PrepareSchema(schema);
+      schema_bytes += schema.size();
       at += schema.size();
     } else {
       prepared += text[at++];
     }
+  }
+  if (const size_t own_bytes = text.size() - schema_bytes; own_bytes > kMaxLarkBytes) {
+    Throw(StatusCode::kInvalidArgument, "the Lark grammar has ", own_bytes, " bytes beside its JSON schemas; at most ",
+          kMaxLarkBytes, " are allowed: make it smaller");
   }
   return prepared;
 }

@@ -21,7 +21,7 @@ namespace {
 // \uXXXX is not offered: it could spell a name that the schema gives to another property.
 constexpr const char* kSettings =
     R"({"whitespace_pattern":"[\\x20\\x0A\\x0D\\x09]{1,40}","json_allowed_escapes":"nrbtf\\\""})";
-constexpr int kMaxInstances = 20000;  // values of enum and names of required, in the whole document
+constexpr int kMaxInstances = 20000;  // values of enum in the whole document
 
 SchemaKeyword KeywordOf(std::string_view name) {
   for (const SchemaKeywordRow& row : kSchemaKeywords) {
@@ -149,7 +149,8 @@ class SchemaBuilder {
       case SchemaKeyword::kNames:
         if (!value.is_array() || !std::all_of(value.begin(), value.end(), [](const Json& n) { return n.is_string(); }))
           Refuse(name, "must be a list of strings");
-        return CountInstances(name, value.size());
+        if (value.size() > static_cast<size_t>(kMaxNames)) Refuse(name, "has more than ", kMaxNames, " names");
+        return;
       default: RefuseUnknown(name);
     }
   }
@@ -168,6 +169,7 @@ class SchemaBuilder {
     const bool is_map = keyword == SchemaKeyword::kSchemaMap || keyword == SchemaKeyword::kPatternMap;
     if (is_list && !value.is_array()) Refuse(name, "must be a list of schemas");
     if (is_map && !value.is_object()) Refuse(name, "must be an object of schemas");
+    if (keyword == SchemaKeyword::kPatternMap) CountNamePatterns(name, value.size());
     path_.push_back(name);
     Json built = is_list ? Json::array() : Json::object();
     if (is_list) {
@@ -181,6 +183,14 @@ class SchemaBuilder {
     }
     path_.pop_back();
     return built;
+  }
+
+  void CountNamePatterns(const std::string& name, size_t count) {
+    name_patterns_ += count;
+    if (name_patterns_ > static_cast<size_t>(kMaxNamePatterns)) {
+      Refuse(name, "brings the patterns for names in the document to more than ", kMaxNamePatterns,
+             "; join some of them, or list the names in 'properties'");
+    }
   }
 
   std::string Pattern(const std::string& name, const std::string& pattern) const {
@@ -243,6 +253,7 @@ class SchemaBuilder {
   std::vector<Reference> references_;
   int subschemas_ = 0;
   size_t instances_ = 0;
+  size_t name_patterns_ = 0;
   bool is_old_draft_ = false;
 };
 

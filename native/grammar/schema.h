@@ -16,10 +16,13 @@
 
 namespace oga::grammar {
 
-// At most so many subschemas: compiling recurses along references, and takes time in the square of an object's size.
+// At most so many subschemas, each a link in what compiling follows by recursion.
 inline constexpr int kMaxSubschemas = 4096;
-// At most so deep.
 inline constexpr int kMaxSchemaDepth = 64;
+// At most so many names in one object or list of required ones, and so many patterns for names in the document:
+// compiling takes time in the square of the former and the cube of the latter.
+inline constexpr int kMaxNames = 2048;
+inline constexpr int kMaxNamePatterns = 100;
 
 // The schema to compile for the host's schema `text`. Throws Error{kInvalidArgument} naming the keyword and its place
 // ("#/properties/age"), or line and column of what is no JSON.

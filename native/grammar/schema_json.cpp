@@ -36,8 +36,8 @@ class Guard {
       Throw(StatusCode::kInvalidArgument, "the JSON schema has the name ", Quoted(name, 80),
             " twice in one object; remove one of them");
     }
-    if (names.size() > static_cast<size_t>(kMaxSubschemas)) {
-      Throw(StatusCode::kInvalidArgument, "the JSON schema has an object with more than ", kMaxSubschemas,
+    if (names.size() > static_cast<size_t>(kMaxNames)) {
+      Throw(StatusCode::kInvalidArgument, "the JSON schema has an object with more than ", kMaxNames,
             " names; make it smaller");
     }
   }

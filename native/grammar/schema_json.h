@@ -9,7 +9,7 @@ namespace oga::grammar {
 using Json = nlohmann::ordered_json;
 
 // Throws Error{kInvalidArgument}: no JSON (with line and column), nested deeper than kMaxSchemaDepth, an object with a
-// name given twice or more names than kMaxSubschemas.
+// name given twice or more names than kMaxNames.
 Json ReadSchemaJson(std::string_view text);
 
 }  // namespace oga::grammar

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/printable_text.h"
+#include "grammar/grammar_spec.h"
 
 namespace oga::grammar {
 
@@ -137,6 +138,11 @@ class PatternReader {
 
 }  // namespace
 
-PreparedPattern PreparePattern(std::string_view pattern) { return PatternReader(pattern).Read(); }
+PreparedPattern PreparePattern(std::string_view pattern) {
+  if (pattern.size() > kMaxRegexBytes) {
+    return {.text = {}, .fault = Message("has ", pattern.size(), " bytes; at most ", kMaxRegexBytes, " are allowed")};
+  }
+  return PatternReader(pattern).Read();
+}
 
 }  // namespace oga::grammar

@@ -1,466 +1,257 @@
 // Every pointer parameter of every function, passed as NULL: an error that names the parameter, or a documented neutral
 // answer, never a crash. The table is checked against symbols.txt, so a new function cannot be left out.
+#include "capi/null_parameters.h"
+
 #include <fstream>
-#include <functional>
 #include <set>
 
-#include "capi/harness.h"
-
 namespace oga::capi_test {
-namespace {
 
-struct NullCase {
-  const char* function;
-  const char* parameter;  // named by the refusal; "" when NULL is accepted
-  std::function<OgaResult*()> call;
-};
-
-// Functions without a result: the expectation is in the call.
-template <typename Value>
-OgaResult* Gives(Value value, Value expected) {
-  EXPECT_EQ(value, expected);
-  return nullptr;
+std::vector<NullCase> NullParameters::LibraryCases() {
+  return {
+      {"OgaResultGetError", "", [] { return Gives(std::string(OgaResultGetError(nullptr)), std::string()); }},
+      {"OgaResultGetCode", "", [] { return Gives(OgaResultGetCode(nullptr), OgaStatusCode_Ok); }},
+      {"OgaDestroyResult", "", [] { return OgaDestroyResult(nullptr), nullptr; }},
+      {"OgaDestroyString", "", [] { return OgaDestroyString(nullptr), nullptr; }},
+      {"OgaSetLogBool", "name", [] { return OgaSetLogBool(nullptr, true); }},
+      {"OgaSetLogCallback", "", [] { return OgaSetLogCallback(nullptr); }},
+      {"OgaGetApiVersion", "", [] { return Gives(OgaGetApiVersion(), OGA_API_VERSION); }},
+      {"OgaSetOrtLibrary", "", [] { return OgaSetOrtLibrary(nullptr); }},
+      {"OgaSetOrtExtensionsLibrary", "", [] { return OgaSetOrtExtensionsLibrary(nullptr); }},
+      {"OgaSetLlguidanceLibrary", "", [] { return OgaSetLlguidanceLibrary(nullptr); }},
+      {"OgaGetLlguidanceVersion", "out", [] { return OgaGetLlguidanceVersion(nullptr); }},
+      {"OgaGetOrtVersion", "out", [] { return OgaGetOrtVersion(nullptr); }},
+      {"OgaShutdown", "", [] { return OgaShutdown(), nullptr; }},
+      {"OgaCreateConfig", "config_path", [&] { return OgaCreateConfig(nullptr, &config_out_); }},
+      {"OgaCreateConfig", "out", [] { return OgaCreateConfig("folder", nullptr); }},
+      {"OgaDestroyConfig", "", [] { return OgaDestroyConfig(nullptr), nullptr; }},
+      {"OgaConfigOverlay", "config", [] { return OgaConfigOverlay(nullptr, "{}"); }},
+      {"OgaConfigOverlay", "json", [&] { return OgaConfigOverlay(config_.get(), nullptr); }},
+      {"OgaConfigClearProviders", "config", [] { return OgaConfigClearProviders(nullptr); }},
+      {"OgaConfigAppendProvider", "config", [] { return OgaConfigAppendProvider(nullptr, "cpu"); }},
+      {"OgaConfigAppendProvider", "provider", [&] { return OgaConfigAppendProvider(config_.get(), nullptr); }},
+      {"OgaCreateModel", "config_path", [&] { return OgaCreateModel(nullptr, &model_out_); }},
+      {"OgaCreateModel", "out", [] { return OgaCreateModel("folder", nullptr); }},
+      {"OgaCreateModelFromConfig", "config", [&] { return OgaCreateModelFromConfig(nullptr, &model_out_); }},
+      {"OgaCreateModelFromConfig", "out", [&] { return OgaCreateModelFromConfig(config_.get(), nullptr); }},
+      {"OgaDestroyModel", "", [] { return OgaDestroyModel(nullptr), nullptr; }},
+      {"OgaModelGetType", "model", [&] { return OgaModelGetType(nullptr, &string_out_); }},
+      {"OgaModelGetType", "out", [&] { return OgaModelGetType(model_.get(), nullptr); }},
+      {"OgaModelGetDeviceType", "model", [&] { return OgaModelGetDeviceType(nullptr, &string_out_); }},
+      {"OgaModelGetDeviceType", "out", [&] { return OgaModelGetDeviceType(model_.get(), nullptr); }},
+  };
 }
 
-class NullParameters : public WithEngine {
- protected:
-  void SetUp() override {
-    WithEngine::SetUp();
-    config_ = MakeConfig();
-    request_ = MakeRequest(engine_.get());
-    options_ = MakeTurnOptions(request_.get());
-    OgaRequestOptions* request_options = nullptr;
-    Must(OgaCreateRequestOptions(&request_options));
-    request_options_.reset(request_options);
-    OgaSequences* sequences = nullptr;
-    Must(OgaCreateSequences(&sequences));
-    sequences_.reset(sequences);
-    OgaTokenizer* tokenizer = nullptr;
-    Must(OgaCreateTokenizerFromPath(test::DataPath("texts/byte_level").c_str(), &tokenizer));
-    tokenizer_.reset(tokenizer);
-    OgaTokenizerStream* stream = nullptr;
-    Must(OgaCreateTokenizerStream(tokenizer, &stream));
-    tokenizer_stream_.reset(stream);
-    OgaStringArray* strings = nullptr;
-    Must(OgaCreateStringArray(&strings));
-    strings_.reset(strings);
-    OgaEngineStatistics* statistics = nullptr;
-    Must(OgaEngineGetStatistics(engine_.get(), &statistics));
-    statistics_.reset(statistics);
-    BeginTurn(request_.get(), Prompt(2));
-    Must(OgaEngineRun(engine_.get(), buffer_.get()));
-    event_ = OgaEngineEventBufferGet(buffer_.get(), 0);
-    Must(OgaEngineEventGetUsage(event_, &usage_));
+std::vector<NullCase> NullParameters::EngineCases() {
+  return {
+      {"OgaCreateEngine", "model", [&] { return OgaCreateEngine(nullptr, &engine_out_); }},
+      {"OgaCreateEngine", "out", [&] { return OgaCreateEngine(model_.get(), nullptr); }},
+      {"OgaDestroyEngine", "", [] { return OgaDestroyEngine(nullptr), nullptr; }},
+      {"OgaEngineCreateRequest", "engine", [&] { return OgaEngineCreateRequest(nullptr, nullptr, &request_out_); }},
+      {"OgaEngineCreateRequest", "out", [&] { return OgaEngineCreateRequest(engine_.get(), nullptr, nullptr); }},
+      {"OgaEngineRun", "buffer", [] { return OgaEngineRun(nullptr, nullptr); }},  // before engine
+      {"OgaEngineRun", "buffer", [&] { return OgaEngineRun(engine_.get(), nullptr); }},
+      {"OgaEngineRun", "engine", [&] { return OgaEngineRun(nullptr, buffer_.get()); }},
+      {"OgaEngineHasPendingRequests", "engine", [&] { return OgaEngineHasPendingRequests(nullptr, &bool_out_); }},
+      {"OgaEngineHasPendingRequests", "out", [&] { return OgaEngineHasPendingRequests(engine_.get(), nullptr); }},
+      {"OgaEngineGetCapabilities", "engine", [&] { return OgaEngineGetCapabilities(nullptr, &capabilities_out_); }},
+      {"OgaEngineGetCapabilities", "out", [&] { return OgaEngineGetCapabilities(engine_.get(), nullptr); }},
+      {"OgaEngineGetStatistics", "engine", [&] { return OgaEngineGetStatistics(nullptr, &statistics_out_); }},
+      {"OgaEngineGetStatistics", "out", [&] { return OgaEngineGetStatistics(engine_.get(), nullptr); }},
+      {"OgaEngineDropPrefixCache", "engine", [] { return OgaEngineDropPrefixCache(nullptr); }},
+      {"OgaEngineSetTraceFile", "engine", [] { return OgaEngineSetTraceFile(nullptr, "file"); }},
+      {"OgaEngineSetTraceFile", "", [&] { return OgaEngineSetTraceFile(engine_.get(), nullptr); }},
+      {"OgaDestroyEngineCapabilities", "", [] { return OgaDestroyEngineCapabilities(nullptr), nullptr; }},
+      {"OgaEngineCapabilitiesGetConfiguredMaxBatchSize", "",
+       [] { return Gives(OgaEngineCapabilitiesGetConfiguredMaxBatchSize(nullptr), size_t{0}); }},
+      {"OgaEngineCapabilitiesGetMaxScheduledTokens", "",
+       [] { return Gives(OgaEngineCapabilitiesGetMaxScheduledTokens(nullptr), size_t{0}); }},
+      {"OgaEngineCapabilitiesGetMaxRequestLength", "",
+       [] { return Gives(OgaEngineCapabilitiesGetMaxRequestLength(nullptr), uint64_t{0}); }},
+      {"OgaEngineCapabilitiesGetPrefixCaching", "",
+       [] { return Gives(OgaEngineCapabilitiesGetPrefixCaching(nullptr), false); }},
+      {"OgaDestroyEngineStatistics", "", [] { return OgaDestroyEngineStatistics(nullptr), nullptr; }},
+      {"OgaEngineStatisticsGetCount", "statistics",
+       [&] { return OgaEngineStatisticsGetCount(nullptr, "steps", &u64_out_); }},
+      {"OgaEngineStatisticsGetCount", "name",
+       [&] { return OgaEngineStatisticsGetCount(statistics_.get(), nullptr, &u64_out_); }},
+      {"OgaEngineStatisticsGetCount", "out",
+       [&] { return OgaEngineStatisticsGetCount(statistics_.get(), "steps", nullptr); }},
+  };
+}
+
+std::vector<NullCase> NullParameters::EventCases() {
+  return {
+      {"OgaCreateEngineEventBuffer", "engine", [&] { return OgaCreateEngineEventBuffer(nullptr, 1, &buffer_out_); }},
+      {"OgaCreateEngineEventBuffer", "out", [&] { return OgaCreateEngineEventBuffer(engine_.get(), 1, nullptr); }},
+      {"OgaDestroyEngineEventBuffer", "", [] { return OgaDestroyEngineEventBuffer(nullptr), nullptr; }},
+      {"OgaEngineEventBufferGetCount", "", [] { return Gives(OgaEngineEventBufferGetCount(nullptr), size_t{0}); }},
+      {"OgaEngineEventBufferGet", "",
+       [] { return Gives(OgaEngineEventBufferGet(nullptr, 0), static_cast<const OgaEngineEvent*>(nullptr)); }},
+      {"OgaEngineEventGetFlags", "event", [&] { return OgaEngineEventGetFlags(nullptr, &u32_out_); }},
+      {"OgaEngineEventGetFlags", "out", [&] { return OgaEngineEventGetFlags(event_, nullptr); }},
+      {"OgaEngineEventGetRequest", "event", [&] { return OgaEngineEventGetRequest(nullptr, &identity_out_); }},
+      {"OgaEngineEventGetRequest", "out", [&] { return OgaEngineEventGetRequest(event_, nullptr); }},
+      {"OgaEngineEventGetTurnId", "event", [&] { return OgaEngineEventGetTurnId(nullptr, &u64_out_); }},
+      {"OgaEngineEventGetTurnId", "out", [&] { return OgaEngineEventGetTurnId(event_, nullptr); }},
+      {"OgaEngineEventGetToken", "event", [&] { return OgaEngineEventGetToken(nullptr, &i32_out_); }},
+      {"OgaEngineEventGetToken", "out", [&] { return OgaEngineEventGetToken(event_, nullptr); }},
+      {"OgaEngineEventGetFinishReason", "event", [&] { return OgaEngineEventGetFinishReason(nullptr, &u32_out_); }},
+      {"OgaEngineEventGetFinishReason", "out", [&] { return OgaEngineEventGetFinishReason(event_, nullptr); }},
+      {"OgaEngineEventGetMatchedStopStringIndex", "event",
+       [&] { return OgaEngineEventGetMatchedStopStringIndex(nullptr, &i32_out_); }},
+      {"OgaEngineEventGetMatchedStopStringIndex", "out",
+       [&] { return OgaEngineEventGetMatchedStopStringIndex(event_, nullptr); }},
+      {"OgaEngineEventGetErrorCode", "event", [&] { return OgaEngineEventGetErrorCode(nullptr, &u32_out_); }},
+      {"OgaEngineEventGetErrorCode", "out", [&] { return OgaEngineEventGetErrorCode(event_, nullptr); }},
+      {"OgaEngineEventGetText", "event", [&] { return OgaEngineEventGetText(nullptr, &text_out_, nullptr); }},
+      {"OgaEngineEventGetText", "out", [&] { return OgaEngineEventGetText(event_, nullptr, nullptr); }},
+      {"OgaEngineEventGetLogprobs", "event",
+       [&] { return OgaEngineEventGetLogprobs(nullptr, &ids_out_, &floats_out_, &ids_out_, &size_out_); }},
+      {"OgaEngineEventGetLogprobs", "tokens",
+       [&] { return OgaEngineEventGetLogprobs(event_, nullptr, &floats_out_, &ids_out_, &size_out_); }},
+      {"OgaEngineEventGetLogprobs", "logprobs",
+       [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, nullptr, &ids_out_, &size_out_); }},
+      {"OgaEngineEventGetLogprobs", "ranks",
+       [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, &floats_out_, nullptr, &size_out_); }},
+      {"OgaEngineEventGetLogprobs", "count",
+       [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, &floats_out_, &ids_out_, nullptr); }},
+      {"OgaEngineEventGetPromptLogprobsCount", "event",
+       [&] { return OgaEngineEventGetPromptLogprobsCount(nullptr, &size_out_); }},
+      {"OgaEngineEventGetPromptLogprobsCount", "out",
+       [&] { return OgaEngineEventGetPromptLogprobsCount(event_, nullptr); }},
+      {"OgaEngineEventGetPromptLogprobs", "event",
+       [&] { return OgaEngineEventGetPromptLogprobs(nullptr, 0, &ids_out_, &floats_out_, &ids_out_, &size_out_); }},
+      {"OgaEngineEventGetPromptLogprobs", "tokens",
+       [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, nullptr, &floats_out_, &ids_out_, &size_out_); }},
+      {"OgaEngineEventGetPromptLogprobs", "logprobs",
+       [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, nullptr, &ids_out_, &size_out_); }},
+      {"OgaEngineEventGetPromptLogprobs", "ranks",
+       [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, &floats_out_, nullptr, &size_out_); }},
+      {"OgaEngineEventGetPromptLogprobs", "count",
+       [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, &floats_out_, &ids_out_, nullptr); }},
+      {"OgaEngineEventGetUsage", "event", [&] { return OgaEngineEventGetUsage(nullptr, &usage_out_); }},
+      {"OgaEngineEventGetUsage", "out", [&] { return OgaEngineEventGetUsage(event_, nullptr); }},
+      {"OgaTurnUsageGetPromptTokens", "usage", [&] { return OgaTurnUsageGetPromptTokens(nullptr, &u64_out_); }},
+      {"OgaTurnUsageGetPromptTokens", "out", [&] { return OgaTurnUsageGetPromptTokens(usage_, nullptr); }},
+      {"OgaTurnUsageGetGeneratedTokens", "usage", [&] { return OgaTurnUsageGetGeneratedTokens(nullptr, &u64_out_); }},
+      {"OgaTurnUsageGetGeneratedTokens", "out", [&] { return OgaTurnUsageGetGeneratedTokens(usage_, nullptr); }},
+      {"OgaTurnUsageGetCachedPromptTokens", "usage",
+       [&] { return OgaTurnUsageGetCachedPromptTokens(nullptr, &u64_out_); }},
+      {"OgaTurnUsageGetCachedPromptTokens", "out", [&] { return OgaTurnUsageGetCachedPromptTokens(usage_, nullptr); }},
+  };
+}
+
+std::vector<NullCase> NullParameters::RequestCases() {
+  static const int32_t kToken = 1;
+  return {
+      {"OgaCreateRequestOptions", "out", [] { return OgaCreateRequestOptions(nullptr); }},
+      {"OgaDestroyRequestOptions", "", [] { return OgaDestroyRequestOptions(nullptr), nullptr; }},
+      {"OgaRequestOptionsSetCacheSalt", "options", [] { return OgaRequestOptionsSetCacheSalt(nullptr, 1); }},
+      {"OgaRequestOptionsSetMaxSessionTokens", "options",
+       [] { return OgaRequestOptionsSetMaxSessionTokens(nullptr, 1); }},
+      {"OgaRequestOptionsSetPriority", "options", [] { return OgaRequestOptionsSetPriority(nullptr, 1); }},
+      {"OgaRequestBeginTurn", "request", [&] { return OgaRequestBeginTurn(nullptr, nullptr, &kToken, 1, &u64_out_); }},
+      {"OgaRequestBeginTurn", "input_ids",
+       [&] { return OgaRequestBeginTurn(request_.get(), nullptr, nullptr, 1, &u64_out_); }},
+      {"OgaRequestBeginTurn", "out_turn_id",
+       [&] { return OgaRequestBeginTurn(request_.get(), nullptr, &kToken, 1, nullptr); }},
+      {"OgaRequestCancelTurn", "request", [&] { return OgaRequestCancelTurn(nullptr, 1, &bool_out_); }},
+      {"OgaRequestCancelTurn", "out_cancelled", [&] { return OgaRequestCancelTurn(request_.get(), 1, nullptr); }},
+      {"OgaRequestRewindToStartOfTurn", "request", [] { return OgaRequestRewindToStartOfTurn(nullptr, 1); }},
+      {"OgaRequestFork", "request", [&] { return OgaRequestFork(nullptr, &request_out_); }},
+      {"OgaRequestFork", "out", [&] { return OgaRequestFork(request_.get(), nullptr); }},
+      {"OgaRequestClose", "request", [] { return OgaRequestClose(nullptr); }},
+      {"OgaDestroyRequest", "", [] { return OgaDestroyRequest(nullptr), nullptr; }},
+  };
+}
+
+std::vector<NullCase> NullParameters::TurnOptionsCases() {
+  static const int32_t kToken = 1;
+  static const float kBias = 1.0f;
+  return {
+      {"OgaRequestCreateTurnOptions", "request", [&] { return OgaRequestCreateTurnOptions(nullptr, &options_out_); }},
+      {"OgaRequestCreateTurnOptions", "out", [&] { return OgaRequestCreateTurnOptions(request_.get(), nullptr); }},
+      {"OgaDestroyTurnOptions", "", [] { return OgaDestroyTurnOptions(nullptr), nullptr; }},
+      {"OgaTurnOptionsReset", "options", [] { return OgaTurnOptionsReset(nullptr); }},
+      {"OgaTurnOptionsSetMaxGeneratedTokens", "options",
+       [] { return OgaTurnOptionsSetMaxGeneratedTokens(nullptr, 1); }},
+      {"OgaTurnOptionsSetMinGeneratedTokens", "options",
+       [] { return OgaTurnOptionsSetMinGeneratedTokens(nullptr, 1); }},
+      {"OgaTurnOptionsSetDoSample", "options", [] { return OgaTurnOptionsSetDoSample(nullptr, true); }},
+      {"OgaTurnOptionsSetTemperature", "options", [] { return OgaTurnOptionsSetTemperature(nullptr, 1.0f); }},
+      {"OgaTurnOptionsSetTopK", "options", [] { return OgaTurnOptionsSetTopK(nullptr, 1); }},
+      {"OgaTurnOptionsSetTopP", "options", [] { return OgaTurnOptionsSetTopP(nullptr, 1.0f); }},
+      {"OgaTurnOptionsSetRepetitionPenalty", "options",
+       [] { return OgaTurnOptionsSetRepetitionPenalty(nullptr, 1.0f); }},
+      {"OgaTurnOptionsSetNoRepeatNgramSize", "options", [] { return OgaTurnOptionsSetNoRepeatNgramSize(nullptr, 1); }},
+      {"OgaTurnOptionsSetNumber", "options", [] { return OgaTurnOptionsSetNumber(nullptr, "top_k", 1); }},
+      {"OgaTurnOptionsSetNumber", "name", [&] { return OgaTurnOptionsSetNumber(options_.get(), nullptr, 1); }},
+      {"OgaTurnOptionsSetBool", "options", [] { return OgaTurnOptionsSetBool(nullptr, "ignore_eos", true); }},
+      {"OgaTurnOptionsSetBool", "name", [&] { return OgaTurnOptionsSetBool(options_.get(), nullptr, true); }},
+      {"OgaTurnOptionsSetLogitBias", "options", [] { return OgaTurnOptionsSetLogitBias(nullptr, &kToken, &kBias, 1); }},
+      {"OgaTurnOptionsSetLogitBias", "tokens",
+       [&] { return OgaTurnOptionsSetLogitBias(options_.get(), nullptr, &kBias, 1); }},
+      {"OgaTurnOptionsSetLogitBias", "biases",
+       [&] { return OgaTurnOptionsSetLogitBias(options_.get(), &kToken, nullptr, 1); }},
+      {"OgaTurnOptionsSetLogitBias", "",
+       [&] { return OgaTurnOptionsSetLogitBias(options_.get(), nullptr, nullptr, 0); }},
+      {"OgaTurnOptionsSetStopTokens", "options", [] { return OgaTurnOptionsSetStopTokens(nullptr, &kToken, 1); }},
+      {"OgaTurnOptionsSetStopTokens", "tokens",
+       [&] { return OgaTurnOptionsSetStopTokens(options_.get(), nullptr, 1); }},
+      {"OgaTurnOptionsSetStopTokens", "", [&] { return OgaTurnOptionsSetStopTokens(options_.get(), nullptr, 0); }},
+      {"OgaTurnOptionsSetBannedSequences", "options",
+       [] { return OgaTurnOptionsSetBannedSequences(nullptr, nullptr); }},
+      {"OgaTurnOptionsSetBannedSequences", "sequences",
+       [&] { return OgaTurnOptionsSetBannedSequences(options_.get(), nullptr); }},
+      {"OgaTurnOptionsSetAllowedTokens", "options", [] { return OgaTurnOptionsSetAllowedTokens(nullptr, &kToken, 1); }},
+      {"OgaTurnOptionsSetAllowedTokens", "tokens",
+       [&] { return OgaTurnOptionsSetAllowedTokens(options_.get(), nullptr, 1); }},
+      {"OgaTurnOptionsSetDryBreakers", "options", [] { return OgaTurnOptionsSetDryBreakers(nullptr, &kToken, 1); }},
+      {"OgaTurnOptionsSetDryBreakers", "tokens",
+       [&] { return OgaTurnOptionsSetDryBreakers(options_.get(), nullptr, 1); }},
+      {"OgaTurnOptionsSetSeed", "options", [] { return OgaTurnOptionsSetSeed(nullptr, 1); }},
+      {"OgaTurnOptionsClearSeed", "options", [] { return OgaTurnOptionsClearSeed(nullptr); }},
+  };
+}
+
+std::vector<NullCase> NullParameters::ListCases() {
+  static const char* const kStrings[] = {"a"};
+  static const int32_t kToken = 1;
+  return {
+      {"OgaCreateSequences", "out", [] { return OgaCreateSequences(nullptr); }},
+      {"OgaDestroySequences", "", [] { return OgaDestroySequences(nullptr), nullptr; }},
+      {"OgaSequencesCount", "", [] { return Gives(OgaSequencesCount(nullptr), size_t{0}); }},
+      {"OgaAppendTokenSequence", "sequences", [] { return OgaAppendTokenSequence(&kToken, 1, nullptr); }},
+      {"OgaAppendTokenSequence", "token_ptr", [&] { return OgaAppendTokenSequence(nullptr, 1, sequences_.get()); }},
+      {"OgaAppendTokenToSequence", "sequences", [] { return OgaAppendTokenToSequence(1, nullptr, 0); }},
+      {"OgaSequencesGetSequenceCount", "", [] { return Gives(OgaSequencesGetSequenceCount(nullptr, 0), size_t{0}); }},
+      {"OgaSequencesGetSequenceData", "",
+       [] { return Gives(OgaSequencesGetSequenceData(nullptr, 0), static_cast<const int32_t*>(nullptr)); }},
+      {"OgaCreateStringArray", "out", [] { return OgaCreateStringArray(nullptr); }},
+      {"OgaCreateStringArrayFromStrings", "strs",
+       [&] { return OgaCreateStringArrayFromStrings(nullptr, 1, &strings_out_); }},
+      {"OgaCreateStringArrayFromStrings", "out", [] { return OgaCreateStringArrayFromStrings(kStrings, 1, nullptr); }},
+      {"OgaDestroyStringArray", "", [] { return OgaDestroyStringArray(nullptr), nullptr; }},
+      {"OgaStringArrayAddString", "string_array", [] { return OgaStringArrayAddString(nullptr, "a"); }},
+      {"OgaStringArrayAddString", "str", [&] { return OgaStringArrayAddString(strings_.get(), nullptr); }},
+      {"OgaStringArrayGetCount", "string_array", [&] { return OgaStringArrayGetCount(nullptr, &size_out_); }},
+      {"OgaStringArrayGetCount", "out", [&] { return OgaStringArrayGetCount(strings_.get(), nullptr); }},
+      {"OgaStringArrayGetString", "string_array", [&] { return OgaStringArrayGetString(nullptr, 0, &string_out_); }},
+      {"OgaStringArrayGetString", "out", [&] { return OgaStringArrayGetString(strings_.get(), 0, nullptr); }},
+  };
+}
+
+std::vector<NullCase> NullParameters::AllCases() {
+  std::vector<NullCase> all;
+  for (const auto& cases : {LibraryCases(), EngineCases(), EventCases(), RequestCases(), TurnOptionsCases(),
+                            OutputCases(), ListCases(), TokenizerCases(), TokenizerStreamCases(), RoleCases()}) {
+    all.insert(all.end(), cases.begin(), cases.end());
   }
+  return all;
+}
 
-  std::vector<NullCase> LibraryCases() {
-    return {
-        {"OgaResultGetError", "", [] { return Gives(std::string(OgaResultGetError(nullptr)), std::string()); }},
-        {"OgaResultGetCode", "", [] { return Gives(OgaResultGetCode(nullptr), OgaStatusCode_Ok); }},
-        {"OgaDestroyResult", "", [] { return OgaDestroyResult(nullptr), nullptr; }},
-        {"OgaDestroyString", "", [] { return OgaDestroyString(nullptr), nullptr; }},
-        {"OgaSetLogBool", "name", [] { return OgaSetLogBool(nullptr, true); }},
-        {"OgaSetLogCallback", "", [] { return OgaSetLogCallback(nullptr); }},
-        {"OgaGetApiVersion", "", [] { return Gives(OgaGetApiVersion(), OGA_API_VERSION); }},
-        {"OgaSetOrtLibrary", "", [] { return OgaSetOrtLibrary(nullptr); }},
-        {"OgaSetOrtExtensionsLibrary", "", [] { return OgaSetOrtExtensionsLibrary(nullptr); }},
-        {"OgaSetLlguidanceLibrary", "", [] { return OgaSetLlguidanceLibrary(nullptr); }},
-        {"OgaGetLlguidanceVersion", "out", [] { return OgaGetLlguidanceVersion(nullptr); }},
-        {"OgaGetOrtVersion", "out", [] { return OgaGetOrtVersion(nullptr); }},
-        {"OgaShutdown", "", [] { return OgaShutdown(), nullptr; }},
-        {"OgaCreateConfig", "config_path", [&] { return OgaCreateConfig(nullptr, &config_out_); }},
-        {"OgaCreateConfig", "out", [] { return OgaCreateConfig("folder", nullptr); }},
-        {"OgaDestroyConfig", "", [] { return OgaDestroyConfig(nullptr), nullptr; }},
-        {"OgaConfigOverlay", "config", [] { return OgaConfigOverlay(nullptr, "{}"); }},
-        {"OgaConfigOverlay", "json", [&] { return OgaConfigOverlay(config_.get(), nullptr); }},
-        {"OgaConfigClearProviders", "config", [] { return OgaConfigClearProviders(nullptr); }},
-        {"OgaConfigAppendProvider", "config", [] { return OgaConfigAppendProvider(nullptr, "cpu"); }},
-        {"OgaConfigAppendProvider", "provider", [&] { return OgaConfigAppendProvider(config_.get(), nullptr); }},
-        {"OgaCreateModel", "config_path", [&] { return OgaCreateModel(nullptr, &model_out_); }},
-        {"OgaCreateModel", "out", [] { return OgaCreateModel("folder", nullptr); }},
-        {"OgaCreateModelFromConfig", "config", [&] { return OgaCreateModelFromConfig(nullptr, &model_out_); }},
-        {"OgaCreateModelFromConfig", "out", [&] { return OgaCreateModelFromConfig(config_.get(), nullptr); }},
-        {"OgaDestroyModel", "", [] { return OgaDestroyModel(nullptr), nullptr; }},
-        {"OgaModelGetType", "model", [&] { return OgaModelGetType(nullptr, &string_out_); }},
-        {"OgaModelGetType", "out", [&] { return OgaModelGetType(model_.get(), nullptr); }},
-        {"OgaModelGetDeviceType", "model", [&] { return OgaModelGetDeviceType(nullptr, &string_out_); }},
-        {"OgaModelGetDeviceType", "out", [&] { return OgaModelGetDeviceType(model_.get(), nullptr); }},
-    };
-  }
-
-  std::vector<NullCase> EngineCases() {
-    return {
-        {"OgaCreateEngine", "model", [&] { return OgaCreateEngine(nullptr, &engine_out_); }},
-        {"OgaCreateEngine", "out", [&] { return OgaCreateEngine(model_.get(), nullptr); }},
-        {"OgaDestroyEngine", "", [] { return OgaDestroyEngine(nullptr), nullptr; }},
-        {"OgaEngineCreateRequest", "engine", [&] { return OgaEngineCreateRequest(nullptr, nullptr, &request_out_); }},
-        {"OgaEngineCreateRequest", "out", [&] { return OgaEngineCreateRequest(engine_.get(), nullptr, nullptr); }},
-        {"OgaEngineRun", "buffer", [] { return OgaEngineRun(nullptr, nullptr); }},  // before engine
-        {"OgaEngineRun", "buffer", [&] { return OgaEngineRun(engine_.get(), nullptr); }},
-        {"OgaEngineRun", "engine", [&] { return OgaEngineRun(nullptr, buffer_.get()); }},
-        {"OgaEngineHasPendingRequests", "engine", [&] { return OgaEngineHasPendingRequests(nullptr, &bool_out_); }},
-        {"OgaEngineHasPendingRequests", "out", [&] { return OgaEngineHasPendingRequests(engine_.get(), nullptr); }},
-        {"OgaEngineGetCapabilities", "engine", [&] { return OgaEngineGetCapabilities(nullptr, &capabilities_out_); }},
-        {"OgaEngineGetCapabilities", "out", [&] { return OgaEngineGetCapabilities(engine_.get(), nullptr); }},
-        {"OgaEngineGetStatistics", "engine", [&] { return OgaEngineGetStatistics(nullptr, &statistics_out_); }},
-        {"OgaEngineGetStatistics", "out", [&] { return OgaEngineGetStatistics(engine_.get(), nullptr); }},
-        {"OgaEngineDropPrefixCache", "engine", [] { return OgaEngineDropPrefixCache(nullptr); }},
-        {"OgaEngineSetTraceFile", "engine", [] { return OgaEngineSetTraceFile(nullptr, "file"); }},
-        {"OgaEngineSetTraceFile", "", [&] { return OgaEngineSetTraceFile(engine_.get(), nullptr); }},
-        {"OgaDestroyEngineCapabilities", "", [] { return OgaDestroyEngineCapabilities(nullptr), nullptr; }},
-        {"OgaEngineCapabilitiesGetConfiguredMaxBatchSize", "",
-         [] { return Gives(OgaEngineCapabilitiesGetConfiguredMaxBatchSize(nullptr), size_t{0}); }},
-        {"OgaEngineCapabilitiesGetMaxScheduledTokens", "",
-         [] { return Gives(OgaEngineCapabilitiesGetMaxScheduledTokens(nullptr), size_t{0}); }},
-        {"OgaEngineCapabilitiesGetMaxRequestLength", "",
-         [] { return Gives(OgaEngineCapabilitiesGetMaxRequestLength(nullptr), uint64_t{0}); }},
-        {"OgaEngineCapabilitiesGetPrefixCaching", "",
-         [] { return Gives(OgaEngineCapabilitiesGetPrefixCaching(nullptr), false); }},
-        {"OgaDestroyEngineStatistics", "", [] { return OgaDestroyEngineStatistics(nullptr), nullptr; }},
-        {"OgaEngineStatisticsGetCount", "statistics",
-         [&] { return OgaEngineStatisticsGetCount(nullptr, "steps", &u64_out_); }},
-        {"OgaEngineStatisticsGetCount", "name",
-         [&] { return OgaEngineStatisticsGetCount(statistics_.get(), nullptr, &u64_out_); }},
-        {"OgaEngineStatisticsGetCount", "out",
-         [&] { return OgaEngineStatisticsGetCount(statistics_.get(), "steps", nullptr); }},
-    };
-  }
-
-  std::vector<NullCase> EventCases() {
-    return {
-        {"OgaCreateEngineEventBuffer", "engine", [&] { return OgaCreateEngineEventBuffer(nullptr, 1, &buffer_out_); }},
-        {"OgaCreateEngineEventBuffer", "out", [&] { return OgaCreateEngineEventBuffer(engine_.get(), 1, nullptr); }},
-        {"OgaDestroyEngineEventBuffer", "", [] { return OgaDestroyEngineEventBuffer(nullptr), nullptr; }},
-        {"OgaEngineEventBufferGetCount", "", [] { return Gives(OgaEngineEventBufferGetCount(nullptr), size_t{0}); }},
-        {"OgaEngineEventBufferGet", "",
-         [] { return Gives(OgaEngineEventBufferGet(nullptr, 0), static_cast<const OgaEngineEvent*>(nullptr)); }},
-        {"OgaEngineEventGetFlags", "event", [&] { return OgaEngineEventGetFlags(nullptr, &u32_out_); }},
-        {"OgaEngineEventGetFlags", "out", [&] { return OgaEngineEventGetFlags(event_, nullptr); }},
-        {"OgaEngineEventGetRequest", "event", [&] { return OgaEngineEventGetRequest(nullptr, &identity_out_); }},
-        {"OgaEngineEventGetRequest", "out", [&] { return OgaEngineEventGetRequest(event_, nullptr); }},
-        {"OgaEngineEventGetTurnId", "event", [&] { return OgaEngineEventGetTurnId(nullptr, &u64_out_); }},
-        {"OgaEngineEventGetTurnId", "out", [&] { return OgaEngineEventGetTurnId(event_, nullptr); }},
-        {"OgaEngineEventGetToken", "event", [&] { return OgaEngineEventGetToken(nullptr, &i32_out_); }},
-        {"OgaEngineEventGetToken", "out", [&] { return OgaEngineEventGetToken(event_, nullptr); }},
-        {"OgaEngineEventGetFinishReason", "event", [&] { return OgaEngineEventGetFinishReason(nullptr, &u32_out_); }},
-        {"OgaEngineEventGetFinishReason", "out", [&] { return OgaEngineEventGetFinishReason(event_, nullptr); }},
-        {"OgaEngineEventGetMatchedStopStringIndex", "event",
-         [&] { return OgaEngineEventGetMatchedStopStringIndex(nullptr, &i32_out_); }},
-        {"OgaEngineEventGetMatchedStopStringIndex", "out",
-         [&] { return OgaEngineEventGetMatchedStopStringIndex(event_, nullptr); }},
-        {"OgaEngineEventGetErrorCode", "event", [&] { return OgaEngineEventGetErrorCode(nullptr, &u32_out_); }},
-        {"OgaEngineEventGetErrorCode", "out", [&] { return OgaEngineEventGetErrorCode(event_, nullptr); }},
-        {"OgaEngineEventGetText", "event", [&] { return OgaEngineEventGetText(nullptr, &text_out_, nullptr); }},
-        {"OgaEngineEventGetText", "out", [&] { return OgaEngineEventGetText(event_, nullptr, nullptr); }},
-        {"OgaEngineEventGetLogprobs", "event",
-         [&] { return OgaEngineEventGetLogprobs(nullptr, &ids_out_, &floats_out_, &ids_out_, &size_out_); }},
-        {"OgaEngineEventGetLogprobs", "tokens",
-         [&] { return OgaEngineEventGetLogprobs(event_, nullptr, &floats_out_, &ids_out_, &size_out_); }},
-        {"OgaEngineEventGetLogprobs", "logprobs",
-         [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, nullptr, &ids_out_, &size_out_); }},
-        {"OgaEngineEventGetLogprobs", "ranks",
-         [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, &floats_out_, nullptr, &size_out_); }},
-        {"OgaEngineEventGetLogprobs", "count",
-         [&] { return OgaEngineEventGetLogprobs(event_, &ids_out_, &floats_out_, &ids_out_, nullptr); }},
-        {"OgaEngineEventGetPromptLogprobsCount", "event",
-         [&] { return OgaEngineEventGetPromptLogprobsCount(nullptr, &size_out_); }},
-        {"OgaEngineEventGetPromptLogprobsCount", "out",
-         [&] { return OgaEngineEventGetPromptLogprobsCount(event_, nullptr); }},
-        {"OgaEngineEventGetPromptLogprobs", "event",
-         [&] { return OgaEngineEventGetPromptLogprobs(nullptr, 0, &ids_out_, &floats_out_, &ids_out_, &size_out_); }},
-        {"OgaEngineEventGetPromptLogprobs", "tokens",
-         [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, nullptr, &floats_out_, &ids_out_, &size_out_); }},
-        {"OgaEngineEventGetPromptLogprobs", "logprobs",
-         [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, nullptr, &ids_out_, &size_out_); }},
-        {"OgaEngineEventGetPromptLogprobs", "ranks",
-         [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, &floats_out_, nullptr, &size_out_); }},
-        {"OgaEngineEventGetPromptLogprobs", "count",
-         [&] { return OgaEngineEventGetPromptLogprobs(event_, 0, &ids_out_, &floats_out_, &ids_out_, nullptr); }},
-        {"OgaEngineEventGetUsage", "event", [&] { return OgaEngineEventGetUsage(nullptr, &usage_out_); }},
-        {"OgaEngineEventGetUsage", "out", [&] { return OgaEngineEventGetUsage(event_, nullptr); }},
-        {"OgaTurnUsageGetPromptTokens", "usage", [&] { return OgaTurnUsageGetPromptTokens(nullptr, &u64_out_); }},
-        {"OgaTurnUsageGetPromptTokens", "out", [&] { return OgaTurnUsageGetPromptTokens(usage_, nullptr); }},
-        {"OgaTurnUsageGetGeneratedTokens", "usage", [&] { return OgaTurnUsageGetGeneratedTokens(nullptr, &u64_out_); }},
-        {"OgaTurnUsageGetGeneratedTokens", "out", [&] { return OgaTurnUsageGetGeneratedTokens(usage_, nullptr); }},
-        {"OgaTurnUsageGetCachedPromptTokens", "usage",
-         [&] { return OgaTurnUsageGetCachedPromptTokens(nullptr, &u64_out_); }},
-        {"OgaTurnUsageGetCachedPromptTokens", "out",
-         [&] { return OgaTurnUsageGetCachedPromptTokens(usage_, nullptr); }},
-    };
-  }
-
-  std::vector<NullCase> RequestCases() {
-    static const int32_t kToken = 1;
-    return {
-        {"OgaCreateRequestOptions", "out", [] { return OgaCreateRequestOptions(nullptr); }},
-        {"OgaDestroyRequestOptions", "", [] { return OgaDestroyRequestOptions(nullptr), nullptr; }},
-        {"OgaRequestOptionsSetCacheSalt", "options", [] { return OgaRequestOptionsSetCacheSalt(nullptr, 1); }},
-        {"OgaRequestOptionsSetMaxSessionTokens", "options",
-         [] { return OgaRequestOptionsSetMaxSessionTokens(nullptr, 1); }},
-        {"OgaRequestOptionsSetPriority", "options", [] { return OgaRequestOptionsSetPriority(nullptr, 1); }},
-        {"OgaRequestBeginTurn", "request",
-         [&] { return OgaRequestBeginTurn(nullptr, nullptr, &kToken, 1, &u64_out_); }},
-        {"OgaRequestBeginTurn", "input_ids",
-         [&] { return OgaRequestBeginTurn(request_.get(), nullptr, nullptr, 1, &u64_out_); }},
-        {"OgaRequestBeginTurn", "out_turn_id",
-         [&] { return OgaRequestBeginTurn(request_.get(), nullptr, &kToken, 1, nullptr); }},
-        {"OgaRequestCancelTurn", "request", [&] { return OgaRequestCancelTurn(nullptr, 1, &bool_out_); }},
-        {"OgaRequestCancelTurn", "out_cancelled", [&] { return OgaRequestCancelTurn(request_.get(), 1, nullptr); }},
-        {"OgaRequestRewindToStartOfTurn", "request", [] { return OgaRequestRewindToStartOfTurn(nullptr, 1); }},
-        {"OgaRequestFork", "request", [&] { return OgaRequestFork(nullptr, &request_out_); }},
-        {"OgaRequestFork", "out", [&] { return OgaRequestFork(request_.get(), nullptr); }},
-        {"OgaRequestClose", "request", [] { return OgaRequestClose(nullptr); }},
-        {"OgaDestroyRequest", "", [] { return OgaDestroyRequest(nullptr), nullptr; }},
-    };
-  }
-
-  std::vector<NullCase> TurnOptionsCases() {
-    static const int32_t kToken = 1;
-    static const float kBias = 1.0f;
-    return {
-        {"OgaRequestCreateTurnOptions", "request", [&] { return OgaRequestCreateTurnOptions(nullptr, &options_out_); }},
-        {"OgaRequestCreateTurnOptions", "out", [&] { return OgaRequestCreateTurnOptions(request_.get(), nullptr); }},
-        {"OgaDestroyTurnOptions", "", [] { return OgaDestroyTurnOptions(nullptr), nullptr; }},
-        {"OgaTurnOptionsReset", "options", [] { return OgaTurnOptionsReset(nullptr); }},
-        {"OgaTurnOptionsSetMaxGeneratedTokens", "options",
-         [] { return OgaTurnOptionsSetMaxGeneratedTokens(nullptr, 1); }},
-        {"OgaTurnOptionsSetMinGeneratedTokens", "options",
-         [] { return OgaTurnOptionsSetMinGeneratedTokens(nullptr, 1); }},
-        {"OgaTurnOptionsSetDoSample", "options", [] { return OgaTurnOptionsSetDoSample(nullptr, true); }},
-        {"OgaTurnOptionsSetTemperature", "options", [] { return OgaTurnOptionsSetTemperature(nullptr, 1.0f); }},
-        {"OgaTurnOptionsSetTopK", "options", [] { return OgaTurnOptionsSetTopK(nullptr, 1); }},
-        {"OgaTurnOptionsSetTopP", "options", [] { return OgaTurnOptionsSetTopP(nullptr, 1.0f); }},
-        {"OgaTurnOptionsSetRepetitionPenalty", "options",
-         [] { return OgaTurnOptionsSetRepetitionPenalty(nullptr, 1.0f); }},
-        {"OgaTurnOptionsSetNoRepeatNgramSize", "options",
-         [] { return OgaTurnOptionsSetNoRepeatNgramSize(nullptr, 1); }},
-        {"OgaTurnOptionsSetNumber", "options", [] { return OgaTurnOptionsSetNumber(nullptr, "top_k", 1); }},
-        {"OgaTurnOptionsSetNumber", "name", [&] { return OgaTurnOptionsSetNumber(options_.get(), nullptr, 1); }},
-        {"OgaTurnOptionsSetBool", "options", [] { return OgaTurnOptionsSetBool(nullptr, "ignore_eos", true); }},
-        {"OgaTurnOptionsSetBool", "name", [&] { return OgaTurnOptionsSetBool(options_.get(), nullptr, true); }},
-        {"OgaTurnOptionsSetLogitBias", "options",
-         [] { return OgaTurnOptionsSetLogitBias(nullptr, &kToken, &kBias, 1); }},
-        {"OgaTurnOptionsSetLogitBias", "tokens",
-         [&] { return OgaTurnOptionsSetLogitBias(options_.get(), nullptr, &kBias, 1); }},
-        {"OgaTurnOptionsSetLogitBias", "biases",
-         [&] { return OgaTurnOptionsSetLogitBias(options_.get(), &kToken, nullptr, 1); }},
-        {"OgaTurnOptionsSetLogitBias", "",
-         [&] { return OgaTurnOptionsSetLogitBias(options_.get(), nullptr, nullptr, 0); }},
-        {"OgaTurnOptionsSetStopTokens", "options", [] { return OgaTurnOptionsSetStopTokens(nullptr, &kToken, 1); }},
-        {"OgaTurnOptionsSetStopTokens", "tokens",
-         [&] { return OgaTurnOptionsSetStopTokens(options_.get(), nullptr, 1); }},
-        {"OgaTurnOptionsSetStopTokens", "", [&] { return OgaTurnOptionsSetStopTokens(options_.get(), nullptr, 0); }},
-        {"OgaTurnOptionsSetBannedSequences", "options",
-         [] { return OgaTurnOptionsSetBannedSequences(nullptr, nullptr); }},
-        {"OgaTurnOptionsSetBannedSequences", "sequences",
-         [&] { return OgaTurnOptionsSetBannedSequences(options_.get(), nullptr); }},
-        {"OgaTurnOptionsSetAllowedTokens", "options",
-         [] { return OgaTurnOptionsSetAllowedTokens(nullptr, &kToken, 1); }},
-        {"OgaTurnOptionsSetAllowedTokens", "tokens",
-         [&] { return OgaTurnOptionsSetAllowedTokens(options_.get(), nullptr, 1); }},
-        {"OgaTurnOptionsSetDryBreakers", "options", [] { return OgaTurnOptionsSetDryBreakers(nullptr, &kToken, 1); }},
-        {"OgaTurnOptionsSetDryBreakers", "tokens",
-         [&] { return OgaTurnOptionsSetDryBreakers(options_.get(), nullptr, 1); }},
-        {"OgaTurnOptionsSetSeed", "options", [] { return OgaTurnOptionsSetSeed(nullptr, 1); }},
-        {"OgaTurnOptionsClearSeed", "options", [] { return OgaTurnOptionsClearSeed(nullptr); }},
-    };
-  }
-
-  // Options of what a turn tells and must look like.
-  std::vector<NullCase> OutputCases() {
-    static const int32_t kToken = 1;
-    return {
-        {"OgaTurnOptionsSetStopStrings", "options", [] { return OgaTurnOptionsSetStopStrings(nullptr, nullptr); }},
-        {"OgaTurnOptionsSetStopStrings", "stop_strings",
-         [&] { return OgaTurnOptionsSetStopStrings(options_.get(), nullptr); }},
-        {"OgaTurnOptionsSetEmitText", "options", [] { return OgaTurnOptionsSetEmitText(nullptr, true, false); }},
-        {"OgaTurnOptionsSetGuidance", "options", [] { return OgaTurnOptionsSetGuidance(nullptr, "regex", "a"); }},
-        {"OgaTurnOptionsSetGuidance", "guidance_type",
-         [&] { return OgaTurnOptionsSetGuidance(options_.get(), nullptr, "a"); }},
-        {"OgaTurnOptionsSetGuidance", "guidance_data",
-         [&] { return OgaTurnOptionsSetGuidance(options_.get(), "regex", nullptr); }},
-        {"OgaTurnOptionsSetDelimitedGuidance", "options",
-         [] { return OgaTurnOptionsSetDelimitedGuidance(nullptr, 1, 2, "start: \"a\""); }},
-        {"OgaTurnOptionsSetDelimitedGuidance", "grammar",
-         [&] { return OgaTurnOptionsSetDelimitedGuidance(options_.get(), 1, 2, nullptr); }},
-        {"OgaTurnOptionsClearGuidance", "options", [] { return OgaTurnOptionsClearGuidance(nullptr); }},
-        {"OgaTurnOptionsSetLogprobs", "options", [] { return OgaTurnOptionsSetLogprobs(nullptr, 1, false); }},
-        {"OgaTurnOptionsSetLogprobTokens", "options",
-         [] { return OgaTurnOptionsSetLogprobTokens(nullptr, &kToken, 1); }},
-        {"OgaTurnOptionsSetLogprobTokens", "tokens",
-         [&] { return OgaTurnOptionsSetLogprobTokens(options_.get(), nullptr, 1); }},
-        {"OgaTurnOptionsSetPromptLogprobs", "options", [] { return OgaTurnOptionsSetPromptLogprobs(nullptr, 1); }},
-    };
-  }
-
-  std::vector<NullCase> TokenizerCases() {
-    static const int32_t kToken = 1;
-    static const char* const kKeys[] = {"skip_special_tokens"};
-    const OgaTokenizer* source = tokenizer_.get();
-    return {
-        {"OgaCreateTokenizer", "model", [&] { return OgaCreateTokenizer(nullptr, &tokenizer_out_); }},
-        {"OgaCreateTokenizer", "out", [&] { return OgaCreateTokenizer(model_.get(), nullptr); }},
-        {"OgaCreateTokenizerFromConfig", "config",
-         [&] { return OgaCreateTokenizerFromConfig(nullptr, &tokenizer_out_); }},
-        {"OgaCreateTokenizerFromConfig", "out", [&] { return OgaCreateTokenizerFromConfig(config_.get(), nullptr); }},
-        {"OgaCreateTokenizerFromPath", "config_path",
-         [&] { return OgaCreateTokenizerFromPath(nullptr, &tokenizer_out_); }},
-        {"OgaCreateTokenizerFromPath", "out", [] { return OgaCreateTokenizerFromPath("folder", nullptr); }},
-        {"OgaDestroyTokenizer", "", [] { return OgaDestroyTokenizer(nullptr), nullptr; }},
-        {"OgaUpdateTokenizerOptions", "tokenizer", [] { return OgaUpdateTokenizerOptions(nullptr, kKeys, kKeys, 1); }},
-        {"OgaUpdateTokenizerOptions", "keys",
-         [&] { return OgaUpdateTokenizerOptions(tokenizer_.get(), nullptr, kKeys, 1); }},
-        {"OgaUpdateTokenizerOptions", "values",
-         [&] { return OgaUpdateTokenizerOptions(tokenizer_.get(), kKeys, nullptr, 1); }},
-        {"OgaTokenizerEncode", "tokenizer", [&] { return OgaTokenizerEncode(nullptr, "a", sequences_.get()); }},
-        {"OgaTokenizerEncode", "str", [=, this] { return OgaTokenizerEncode(source, nullptr, sequences_.get()); }},
-        {"OgaTokenizerEncode", "sequences", [=] { return OgaTokenizerEncode(source, "a", nullptr); }},
-        {"OgaTokenizerDecode", "tokenizer", [&] { return OgaTokenizerDecode(nullptr, &kToken, 1, &string_out_); }},
-        {"OgaTokenizerDecode", "tokens", [=, this] { return OgaTokenizerDecode(source, nullptr, 1, &string_out_); }},
-        {"OgaTokenizerDecode", "out_string", [=] { return OgaTokenizerDecode(source, &kToken, 1, nullptr); }},
-        {"OgaTokenizerApplyChatTemplate", "tokenizer",
-         [&] { return OgaTokenizerApplyChatTemplate(nullptr, "t", "[]", nullptr, true, &string_out_); }},
-        {"OgaTokenizerApplyChatTemplate", "messages",
-         [=, this] { return OgaTokenizerApplyChatTemplate(source, "t", nullptr, nullptr, true, &string_out_); }},
-        {"OgaTokenizerApplyChatTemplate", "out_string",
-         [=] { return OgaTokenizerApplyChatTemplate(source, "t", "[]", nullptr, true, nullptr); }},
-        {"OgaTokenizerToTokenId", "tokenizer", [&] { return OgaTokenizerToTokenId(nullptr, "a", &i32_out_); }},
-        {"OgaTokenizerToTokenId", "str", [=, this] { return OgaTokenizerToTokenId(source, nullptr, &i32_out_); }},
-        {"OgaTokenizerToTokenId", "token_id", [=] { return OgaTokenizerToTokenId(source, "a", nullptr); }},
-        {"OgaTokenizerGetTokenBytes", "tokenizer",
-         [&] { return OgaTokenizerGetTokenBytes(nullptr, 0, &bytes_out_, &size_out_); }},
-        {"OgaTokenizerGetTokenBytes", "bytes",
-         [=, this] { return OgaTokenizerGetTokenBytes(source, 0, nullptr, &size_out_); }},
-        {"OgaTokenizerGetTokenBytes", "byte_count",
-         [=, this] { return OgaTokenizerGetTokenBytes(source, 0, &bytes_out_, nullptr); }},
-        {"OgaTokenizerGetEosTokenIds", "tokenizer",
-         [&] { return OgaTokenizerGetEosTokenIds(nullptr, &tokens_out_, &size_out_); }},
-        {"OgaTokenizerGetEosTokenIds", "eos_token_ids",
-         [=, this] { return OgaTokenizerGetEosTokenIds(source, nullptr, &size_out_); }},
-        {"OgaTokenizerGetEosTokenIds", "token_count",
-         [=, this] { return OgaTokenizerGetEosTokenIds(source, &tokens_out_, nullptr); }},
-    };
-  }
-
-  std::vector<NullCase> TokenizerStreamCases() {
-    static const int32_t kToken = 1;
-    OgaTokenizerStream* stream = tokenizer_stream_.get();
-    return {
-        {"OgaCreateTokenizerStream", "tokenizer",
-         [&] { return OgaCreateTokenizerStream(nullptr, &tokenizer_stream_out_); }},
-        {"OgaCreateTokenizerStream", "out", [&] { return OgaCreateTokenizerStream(tokenizer_.get(), nullptr); }},
-        {"OgaDestroyTokenizerStream", "", [] { return OgaDestroyTokenizerStream(nullptr), nullptr; }},
-        {"OgaTokenizerStreamDecode", "stream", [&] { return OgaTokenizerStreamDecode(nullptr, 0, &string_out_); }},
-        {"OgaTokenizerStreamDecode", "out", [=] { return OgaTokenizerStreamDecode(stream, 0, nullptr); }},
-        {"OgaTokenizerStreamDecodeTokens", "stream",
-         [&] { return OgaTokenizerStreamDecodeTokens(nullptr, &kToken, 1, &string_out_, &size_out_); }},
-        {"OgaTokenizerStreamDecodeTokens", "tokens",
-         [=, this] { return OgaTokenizerStreamDecodeTokens(stream, nullptr, 1, &string_out_, &size_out_); }},
-        {"OgaTokenizerStreamDecodeTokens", "out",
-         [=, this] { return OgaTokenizerStreamDecodeTokens(stream, &kToken, 1, nullptr, &size_out_); }},
-        {"OgaTokenizerStreamDecodeTokens", "byte_count",
-         [=, this] { return OgaTokenizerStreamDecodeTokens(stream, &kToken, 1, &string_out_, nullptr); }},
-        {"OgaTokenizerStreamFinish", "stream",
-         [&] { return OgaTokenizerStreamFinish(nullptr, &string_out_, &size_out_); }},
-        {"OgaTokenizerStreamFinish", "out",
-         [=, this] { return OgaTokenizerStreamFinish(stream, nullptr, &size_out_); }},
-        {"OgaTokenizerStreamFinish", "byte_count",
-         [=, this] { return OgaTokenizerStreamFinish(stream, &string_out_, nullptr); }},
-    };
-  }
-
-  std::vector<NullCase> RoleCases() {
-    std::vector<NullCase> cases;
-    const std::pair<const char*, OgaResult* (*)(const OgaTokenizer*, int32_t*)> getters[] = {
-        {"OgaTokenizerGetBosTokenId", OgaTokenizerGetBosTokenId},
-        {"OgaTokenizerGetPadTokenId", OgaTokenizerGetPadTokenId},
-        {"OgaTokenizerGetBotTokenId", OgaTokenizerGetBotTokenId},
-        {"OgaTokenizerGetEotTokenId", OgaTokenizerGetEotTokenId},
-        {"OgaTokenizerGetBorTokenId", OgaTokenizerGetBorTokenId},
-        {"OgaTokenizerGetEorTokenId", OgaTokenizerGetEorTokenId}};
-    for (const auto& [name, get] : getters) {
-      const auto getter = get;
-      cases.push_back({name, "tokenizer", [=, this] { return getter(nullptr, &i32_out_); }});
-      cases.push_back({name, "token_id", [=, this] { return getter(tokenizer_.get(), nullptr); }});
-    }
-    return cases;
-  }
-
-  std::vector<NullCase> ListCases() {
-    static const char* const kStrings[] = {"a"};
-    static const int32_t kToken = 1;
-    return {
-        {"OgaCreateSequences", "out", [] { return OgaCreateSequences(nullptr); }},
-        {"OgaDestroySequences", "", [] { return OgaDestroySequences(nullptr), nullptr; }},
-        {"OgaSequencesCount", "", [] { return Gives(OgaSequencesCount(nullptr), size_t{0}); }},
-        {"OgaAppendTokenSequence", "sequences", [] { return OgaAppendTokenSequence(&kToken, 1, nullptr); }},
-        {"OgaAppendTokenSequence", "token_ptr", [&] { return OgaAppendTokenSequence(nullptr, 1, sequences_.get()); }},
-        {"OgaAppendTokenToSequence", "sequences", [] { return OgaAppendTokenToSequence(1, nullptr, 0); }},
-        {"OgaSequencesGetSequenceCount", "", [] { return Gives(OgaSequencesGetSequenceCount(nullptr, 0), size_t{0}); }},
-        {"OgaSequencesGetSequenceData", "",
-         [] { return Gives(OgaSequencesGetSequenceData(nullptr, 0), static_cast<const int32_t*>(nullptr)); }},
-        {"OgaCreateStringArray", "out", [] { return OgaCreateStringArray(nullptr); }},
-        {"OgaCreateStringArrayFromStrings", "strs",
-         [&] { return OgaCreateStringArrayFromStrings(nullptr, 1, &strings_out_); }},
-        {"OgaCreateStringArrayFromStrings", "out",
-         [] { return OgaCreateStringArrayFromStrings(kStrings, 1, nullptr); }},
-        {"OgaDestroyStringArray", "", [] { return OgaDestroyStringArray(nullptr), nullptr; }},
-        {"OgaStringArrayAddString", "string_array", [] { return OgaStringArrayAddString(nullptr, "a"); }},
-        {"OgaStringArrayAddString", "str", [&] { return OgaStringArrayAddString(strings_.get(), nullptr); }},
-        {"OgaStringArrayGetCount", "string_array", [&] { return OgaStringArrayGetCount(nullptr, &size_out_); }},
-        {"OgaStringArrayGetCount", "out", [&] { return OgaStringArrayGetCount(strings_.get(), nullptr); }},
-        {"OgaStringArrayGetString", "string_array", [&] { return OgaStringArrayGetString(nullptr, 0, &string_out_); }},
-        {"OgaStringArrayGetString", "out", [&] { return OgaStringArrayGetString(strings_.get(), 0, nullptr); }},
-    };
-  }
-
-  std::vector<NullCase> AllCases() {
-    std::vector<NullCase> all;
-    for (const auto& cases : {LibraryCases(), EngineCases(), EventCases(), RequestCases(), TurnOptionsCases(),
-                              OutputCases(), ListCases(), TokenizerCases(), TokenizerStreamCases(), RoleCases()}) {
-      all.insert(all.end(), cases.begin(), cases.end());
-    }
-    return all;
-  }
-
-  ConfigHandle config_;
-  RequestHandle request_;
-  TurnOptionsHandle options_;
-  RequestOptionsHandle request_options_;
-  Owned<OgaSequences, OgaDestroySequences> sequences_;
-  Owned<OgaStringArray, OgaDestroyStringArray> strings_;
-  Owned<OgaTokenizer, OgaDestroyTokenizer> tokenizer_;
-  Owned<OgaTokenizerStream, OgaDestroyTokenizerStream> tokenizer_stream_;
-  StatisticsHandle statistics_;
-  const OgaEngineEvent* event_ = nullptr;
-  const OgaTurnUsage* usage_ = nullptr;
-
-  // Where calls that must fail would have stored something.
-  OgaConfig* config_out_ = nullptr;
-  OgaModel* model_out_ = nullptr;
-  OgaEngine* engine_out_ = nullptr;
-  OgaRequest* request_out_ = nullptr;
-  OgaEngineEventBuffer* buffer_out_ = nullptr;
-  OgaEngineCapabilities* capabilities_out_ = nullptr;
-  OgaEngineStatistics* statistics_out_ = nullptr;
-  OgaTurnOptions* options_out_ = nullptr;
-  OgaStringArray* strings_out_ = nullptr;
-  OgaTokenizer* tokenizer_out_ = nullptr;
-  OgaTokenizerStream* tokenizer_stream_out_ = nullptr;
-  const int32_t* tokens_out_ = nullptr;
-  const uint8_t* bytes_out_ = nullptr;
-  const OgaRequest* identity_out_ = nullptr;
-  const OgaTurnUsage* usage_out_ = nullptr;
-  const char* string_out_ = nullptr;
-  const char* text_out_ = nullptr;
-  const int32_t* ids_out_ = nullptr;
-  const float* floats_out_ = nullptr;
-  bool bool_out_ = false;
-  int32_t i32_out_ = 0;
-  uint32_t u32_out_ = 0;
-  uint64_t u64_out_ = 0;
-  size_t size_out_ = 0;
-};
+namespace {
 
 TEST_F(NullParameters, AreRefusedByNameOrAnsweredNeutrally) {
   for (const NullCase& null_case : AllCases()) {

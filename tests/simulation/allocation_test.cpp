@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "simulation/allocation_guard.h"
 #include "simulation/constant_executor.h"
+#include "simulation/told_oracle.h"
 
 namespace oga::testing {
 namespace {
@@ -16,6 +17,7 @@ std::shared_ptr<Engine> MakeEngine(uint32_t rows) {
   EngineParts parts;
   parts.limits = RoomyLimits(rows);
   parts.traits.vocab_size = 32;
+  parts.tokens = SimTokenBytes();
   parts.executor = std::make_unique<ConstantExecutor>(rows, 32);
   return Engine::Create(std::move(parts));
 }
@@ -42,6 +44,8 @@ void SetEverything(TurnOptions& options) {
   options.SetAllowedTokens(allowed);
   options.SetStopTokens({7});
   options.SetMinGeneratedTokens(100000);
+  options.SetStopStrings({"abababababababababababab", "zzz"});
+  options.SetEmitText(true, false);
 }
 
 TEST(Allocation, SteadyDecodeStepsAllocateNothing) {

@@ -43,8 +43,10 @@ TEST(GrammarSpec, RefusesTextThatIsNone) {
 }
 
 TEST(GrammarSpec, RefusesMoreTextThanAGrammarMayHave) {
-  EXPECT_EQ(MessageOf("regex", std::string(kMaxGrammarBytes, 'a')), "accepted");
-  EXPECT_NE(MessageOf("regex", std::string(kMaxGrammarBytes + 1, 'a')).find("at most 262144"), std::string::npos);
+  EXPECT_EQ(MessageOf("regex", std::string(kMaxRegexBytes, 'a')), "accepted");
+  EXPECT_NE(MessageOf("regex", std::string(kMaxRegexBytes + 1, 'a')).find("at most 8192"), std::string::npos);
+  EXPECT_EQ(MessageOf("json_schema", std::string(kMaxGrammarBytes, ' ')), "accepted");
+  EXPECT_NE(MessageOf("json_schema", std::string(kMaxGrammarBytes + 1, ' ')).find("at most 262144"), std::string::npos);
 }
 
 TEST(GrammarSpec, WantsTwoDifferentDelimiters) {

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <random>
@@ -68,6 +69,7 @@ inline void UseLibrary() {
       ::oga::test::RequireEnvironment("OGA_TEST_LLGUIDANCE_LIBRARY", nullptr, "llguidance's extension module");
   static void* const symbols = dlopen(::oga::test::DataPath("libpython_symbols.so").c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (symbols == nullptr) throw std::runtime_error("libpython_symbols.so was not built");
+  unsetenv("OGA_LLGUIDANCE_LIBRARY");  // it would win over the path
   SetLibraryPath(path);
 }
 
