@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DEV = @$(PYTHON) -B tools/dev
 
-.PHONY: help run test check docs simulate bench build clean
+.PHONY: help run test check docs simulate bench guided build clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ simulate:  ## a million steps of seeded worlds with faults; ARGS="--first-seed 7
 
 bench:  ## speed, as ratios measured in one run
 	$(DEV) bench -- $(ARGS)
+
+guided:  ## a small model answers in the form of 20 JSON schemas, 50 times each; every answer is checked
+	$(DEV) guided -- $(ARGS)
 
 build:  ## the library and the wheel, installed into .venv
 	$(DEV) build
