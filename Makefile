@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DEV = @$(PYTHON) -B tools/dev
 
-.PHONY: help run test check docs simulate bench guided build clean
+.PHONY: help run test check docs simulate soak bench guided build clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ docs:  ## the documentation, in build/docs
 
 simulate:  ## a million steps of seeded worlds with faults; ARGS="--first-seed 7 --steps 1" replays one
 	$(DEV) simulate -- $(ARGS)
+
+soak:  ## clients that come, read and leave for five minutes; ARGS="--seconds 60 --model FOLDER" for others
+	$(DEV) soak -- $(ARGS)
 
 bench:  ## speed, as ratios measured in one run
 	$(DEV) bench -- $(ARGS)

@@ -15,12 +15,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oga.aio import AsyncEngine, AsyncStream, Conversation, ConversationTurn
     from oga.capabilities import EngineCapabilities
     from oga.chat import ChatTemplate
     from oga.config import Config
     from oga.engine import Engine
     from oga.errors import (
         ArgumentTypeError,
+        EngineClosedError,
         EngineUnhealthyError,
         FileAccessError,
         InternalError,
@@ -31,11 +33,14 @@ if TYPE_CHECKING:
         NotFoundError,
         OgaError,
         OutOfMemoryError,
+        QueueFullError,
         ResourceExhaustedError,
         UnsupportedError,
     )
     from oga.event import EngineErrorCode, EngineEvent, EngineEventFlags, ErrorCode, FinishReason
     from oga.event_buffer import EngineEventBuffer, EventColumns
+    from oga.generation import Delta, Result, Timings
+    from oga.llm import LLM
     from oga.log import set_log_bool, set_log_callback, set_log_options
     from oga.logprobs import TokenLogprob, TokenLogprobs
     from oga.model import Model
@@ -62,11 +67,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LLM",
     "ArgumentTypeError",
+    "AsyncEngine",
+    "AsyncStream",
     "ChatTemplate",
     "Config",
+    "Conversation",
+    "ConversationTurn",
+    "Delta",
     "Engine",
     "EngineCapabilities",
+    "EngineClosedError",
     "EngineErrorCode",
     "EngineEvent",
     "EngineEventBuffer",
@@ -86,14 +98,17 @@ __all__ = [
     "NotFoundError",
     "OgaError",
     "OutOfMemoryError",
+    "QueueFullError",
     "Request",
     "RequestOptions",
     "ResourceExhaustedError",
+    "Result",
     "SamplingSettings",
     "Sequences",
     "StatusCode",
     "Stream",
     "StringArray",
+    "Timings",
     "TokenLogprob",
     "TokenLogprobs",
     "Tokenizer",
@@ -117,12 +132,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "aio": ("AsyncEngine", "AsyncStream", "Conversation", "ConversationTurn"),
     "capabilities": ("EngineCapabilities",),
     "chat": ("ChatTemplate",),
     "config": ("Config",),
     "engine": ("Engine",),
     "errors": (
         "ArgumentTypeError",
+        "EngineClosedError",
         "EngineUnhealthyError",
         "FileAccessError",
         "InternalError",
@@ -133,11 +150,14 @@ _HOMES = {
         "NotFoundError",
         "OgaError",
         "OutOfMemoryError",
+        "QueueFullError",
         "ResourceExhaustedError",
         "UnsupportedError",
     ),
     "event": ("EngineErrorCode", "EngineEvent", "EngineEventFlags", "ErrorCode", "FinishReason"),
     "event_buffer": ("EngineEventBuffer", "EventColumns"),
+    "generation": ("Delta", "Result", "Timings"),
+    "llm": ("LLM",),
     "log": ("set_log_bool", "set_log_callback", "set_log_options"),
     "logprobs": ("TokenLogprob", "TokenLogprobs"),
     "model": ("Model",),

@@ -19,6 +19,8 @@ class                               code                                also a
 :class:`ModelError`                 ``MODEL_ERROR``
 :class:`EngineUnhealthyError`       ``ENGINE_UNHEALTHY``
 :class:`InternalError`              ``INTERNAL``
+:class:`QueueFullError`             ``RESOURCE_EXHAUSTED``
+:class:`EngineClosedError`          ``INVALID_STATE``
 ==================================  ==================================  ===========================
 """
 
@@ -30,6 +32,7 @@ from oga.result import StatusCode
 
 __all__ = [
     "ArgumentTypeError",
+    "EngineClosedError",
     "EngineUnhealthyError",
     "FileAccessError",
     "InternalError",
@@ -40,6 +43,7 @@ __all__ = [
     "NotFoundError",
     "OgaError",
     "OutOfMemoryError",
+    "QueueFullError",
     "ResourceExhaustedError",
     "UnsupportedError",
 ]
@@ -116,6 +120,16 @@ class EngineUnhealthyError(OgaError):
 
 class InternalError(OgaError):
     """A broken promise inside oga; worth a bug report."""
+
+
+class QueueFullError(OgaError):
+    """An :class:`oga.AsyncEngine` has as many turns waiting as it may; try again when some have ended."""
+
+    code = StatusCode.RESOURCE_EXHAUSTED
+
+
+class EngineClosedError(InvalidStateError):
+    """The :class:`oga.AsyncEngine` was closed, or is closing and takes no more work."""
 
 
 _BY_CODE: dict[int, type[OgaError]] = {

@@ -235,7 +235,7 @@ def open_stream(
     engine: Engine, prompt: str | Sequence[Message] | Tokens, options: RequestOptions | None, generation: Generation
 ) -> Stream[Any]:
     """What :meth:`oga.Engine.stream` does."""
-    settings = _turn_settings(generation)
+    settings = turn_settings(generation)
     tokens, is_text = _encoded(engine, prompt)
     group = engine._streams
     if group is None:
@@ -261,7 +261,7 @@ def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, bool]:
     return engine.model.chat_template.encode(prompt) if is_chat else engine.model.tokenizer.encode(prompt), True
 
 
-def _turn_settings(generation: Generation) -> dict[str, Any]:
+def turn_settings(generation: Generation) -> dict[str, Any]:
     """The keywords of TurnOptions for those of a stream: a distribution that is described is sampled from."""
     settings: dict[str, Any] = dict(generation)
     keywords = Generation.__required_keys__ | Generation.__optional_keys__

@@ -41,6 +41,7 @@ class SamplingSettings(ScalarOptions, total=False):
     logprob_tokens: Tokens | None
     prompt_logprobs: int | None
     guidance: tuple[str, str | Mapping[str, Any]] | None
+    delimited_guidance: tuple[int, int, str] | None
 
 
 class TurnSettings(SamplingSettings, total=False):
@@ -335,6 +336,7 @@ _SETTERS: dict[str, Callable[[TurnOptions, Any], None]] = {
     "stop_strings": TurnOptions.set_stop_strings,
     "emit_text": TurnOptions.set_emit_text,
     "guidance": lambda options, value: options.set_guidance(*_pair(value, "guidance")),
+    "delimited_guidance": lambda options, value: options.set_delimited_guidance(*value),
     "logprobs": TurnOptions.set_logprobs,
     "logprob_tokens": TurnOptions.set_logprob_tokens,
     "prompt_logprobs": TurnOptions.set_prompt_logprobs,

@@ -200,6 +200,135 @@ def info(model: ModelArgument, overlay: OverlayOption = None, json_output: JsonO
 
 @app.command()
 @reported
+def chat(
+    model: ModelArgument,
+    system: Annotated[str | None, typer.Option(help="What the model is told to be.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", "-n", min=1, help="The most tokens of an answer.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="Turns sampling on; higher is more varied.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Turns sampling on, among the k most likely tokens.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Turns sampling on, among the most likely up to p.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Makes sampling reproducible.")] = None,
+    overlay: OverlayOption = None,
+) -> None:
+    """Talk with a model. /help lists what can be done besides; Ctrl-C ends an answer, Ctrl-D the program.
+
+    When standard input is no terminal, each of its lines is a message or a command.
+    """
+    from oga.cli import chat as command
+
+    given = {
+        "max_new_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed
+    }  # fmt: skip
+    command.chat(model, system, {name: value for name, value in given.items() if value is not None}, overlay)
+
+
+@app.command()
+@reported
+def bench(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="A model, measured in this process, or the URL of a server.")
+    ],
+    requests: Annotated[int, typer.Option("--requests", "-n", min=1, help="How many.")] = 64,
+    concurrency: Annotated[int, typer.Option("--concurrency", "-c", min=1, help="How many at a time.")] = 8,
+    rate: Annotated[
+        float | None, typer.Option(min=0.001, help="Arrivals per second at random moments [an answer makes room].")
+    ] = None,
+    prompt_words: Annotated[
+        str, typer.Option(help="Words of a prompt: 64, a range 32:128, or a mix 16,512.")
+    ] = "32:128",
+    output_tokens: Annotated[str, typer.Option(help="Tokens of an answer, in the same form.")] = "64",
+    shared_prefix: Annotated[int, typer.Option(min=0, help="Words that all prompts begin with.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same load.")] = 0,
+    model: Annotated[str | None, typer.Option(help="The model's name at the server.")] = None,
+    key: Annotated[str | None, typer.Option(envvar="OGA_API_KEY", help="The server's API key.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw the requests into this file, as SVG.")] = None,
+    overlay: OverlayOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Put a load on a model or a server and say how it bears it.
+
+    A server is asked by POST /v1/completions, as OpenAI's API has it, so that others are measured in the same way.
+    """
+    from oga.cli import bench as command
+    from oga.cli.bench_load import Load
+
+    load = Load(requests, concurrency, rate, prompt_words, output_tokens, shared_prefix, seed)
+    command.bench(target, load, model=model, key=key, overlay=overlay, json_output=json_output, plot_file=plot)
+
+
+@app.command()
+@reported
+def doctor(
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Also load this model.")] = None,
+    overlay: OverlayOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Say what is installed and what the machine offers, and what to do about each problem."""
+    from oga.cli import doctor as command
+
+    command.doctor(model, overlay, json_output)
+
+
+@app.command()
+@reported
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="MODEL...", help="Model folders, names that `oga pull` knows, or NAME=FOLDER."),
+    ],
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for everybody.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    api_key: Annotated[
+        list[str] | None,
+        typer.Option("--api-key", envvar="OGA_API_KEY", help="A key that opens the API; may be given several times."),
+    ] = None,
+    admin_key: Annotated[
+        str | None, typer.Option(envvar="OGA_ADMIN_KEY", help="The key that loads and unloads models.")
+    ] = None,
+    max_waiting: Annotated[int, typer.Option(min=0, help="Answers that may wait; one more gets 429.")] = 256,
+    max_body_mib: Annotated[int, typer.Option(min=1, max=1024, help="The largest request, in MiB.")] = 2,
+    max_sessions: Annotated[int, typer.Option(min=0, help="Conversations that are kept in memory.")] = 256,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Log unknown fields instead of refusing them.")] = False,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="The chat page at /.")] = True,
+    json_logs: Annotated[bool, typer.Option("--json-logs", help="Log one JSON object per request.")] = False,
+    metrics_prefix: Annotated[str, typer.Option(help="The word before the colon in names of metrics.")] = "oga",
+    drain_seconds: Annotated[float, typer.Option(min=0, help="How long open answers may go on at the end.")] = 30.0,
+    share_port: Annotated[
+        bool, typer.Option("--share-port", help="Let the next server listen before this one is told to stop.")
+    ] = False,
+    overlay: OverlayOption = None,
+) -> None:
+    """Serve models over HTTP, as OpenAI's API does, and a chat page at /.
+
+    The name of a model is that of its folder. Ctrl-C, or SIGTERM, lets open answers end first.
+    """
+    from oga.cli import serve as command
+
+    command.serve(
+        models,
+        host,
+        port,
+        share_port,
+        overlay,
+        {
+            "api_keys": tuple(api_key or ()),
+            "admin_key": admin_key,
+            "max_waiting": max_waiting,
+            "max_body_bytes": max_body_mib * 2**20,
+            "max_sessions": max_sessions,
+            "is_lenient": lenient,
+            "has_page": page,
+            "log_format": "json" if json_logs else "text",
+            "metrics_prefix": metrics_prefix,
+            "drain_seconds": drain_seconds,
+        },
+    )
+
+
+@app.command()
+@reported
 def trace(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What Engine.set_trace_file wrote.")],
     plot: Annotated[Path | None, typer.Option(help="Also write the timeline to this file, as SVG.")] = None,

@@ -12,7 +12,7 @@ from oga.engine import Engine
 def info(model: str, overlay: str | None, json_output: bool) -> None:
     """Loads the model and prints its facts."""
     with open_engine(model, overlay) as engine:
-        facts = _facts(engine)
+        facts = facts_of(engine)
     if json_output:
         print(json.dumps(facts, ensure_ascii=False))
         return
@@ -20,7 +20,8 @@ def info(model: str, overlay: str | None, json_output: bool) -> None:
         print(f"{name.replace('_', ' '):24}{f'{value:,}' if isinstance(value, int) else value}")
 
 
-def _facts(engine: Engine) -> dict[str, str | int]:
+def facts_of(engine: Engine) -> dict[str, str | int]:
+    """Name and value of everything worth knowing about a model on this machine."""
     limits = engine.get_capabilities()
     cache = engine.get_statistics()
     return {

@@ -44,6 +44,9 @@ def test_the_wheel_carries_the_library_headers_and_build_files(wheel: Path) -> N
         "oga/lib/cmake/oga/oga-config.cmake",
         "oga/lib/pkgconfig/oga.pc",
         "oga/py.typed",
+        "oga/server/static/chat.css",
+        "oga/server/static/chat.js",
+        "oga/server/static/index.html",
     }
     assert wanted - names == set()
     assert [name for name in names if not name.startswith(("oga/", "oga-"))] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -59,6 +60,20 @@ def poisoned_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     weights["model.embed_tokens.weight"][[300, tiny_tokenizer(512).token_to_id("Z")]] = float("nan")
     save_file(weights, source / "model.safetensors", metadata={"format": "pt"})
     return export.convert(source, home / "model", precision="fp32").folder
+
+
+@pytest.fixture
+def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step of an asyncio engine takes two milliseconds more, so that a long turn lasts."""
+    from oga.turns import Turns
+
+    step = Turns.step
+
+    def slow(turns: Turns) -> None:
+        time.sleep(0.002)
+        step(turns)
+
+    monkeypatch.setattr(Turns, "step", slow)
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def command_check(_: argparse.Namespace) -> int:
 
 def command_docs(_: argparse.Namespace) -> int:
     """Builds the documentation."""
-    prepare("cpu", "cli", "export", "docs")
+    prepare("cpu", "cli", "server", "export", "docs")
     builds.build_wheel()
     must_run("docs", suites.sphinx_command())
     print(f"Documentation: {(BUILD / 'docs' / 'index.html').relative_to(ROOT)}")
@@ -104,6 +104,14 @@ def command_simulate(arguments: argparse.Namespace) -> int:
     return subprocess.run([builds.SIMULATION / "simulate", *arguments.rest], cwd=ROOT, check=False).returncode
 
 
+def command_soak(arguments: argparse.Namespace) -> int:
+    """Lets clients come, read and leave for minutes, and looks for what stays behind."""
+    prepare("cpu", "cli", "server", "export", "dev")
+    builds.build_wheel()
+    command = [environment.PYTHON, ROOT / "tools" / "soak.py", *arguments.rest]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
 def main() -> int:
     """Runs the command named on the command line."""
     commands = {
@@ -114,6 +122,7 @@ def main() -> int:
         "bench": command_bench,
         "guided": command_guided,
         "simulate": command_simulate,
+        "soak": command_soak,
         "build": command_build,
     }
     parser = argparse.ArgumentParser(prog="tools/dev", description=__doc__)

@@ -67,6 +67,7 @@ def test_packages() -> dict[str, bool]:
         [compiler, "-E", "-x", "c++", "-", "-o", os.devnull], input=probe, text=True, capture_output=True, check=False
     )
     return {
+        "chromium-headless-shell": bool(shutil.which("chromium-headless-shell") or shutil.which("chromium")),
         "libgtest-dev": bool(found and found.returncode == 0),
         "pkg-config": bool(shutil.which("pkg-config")),
     }
