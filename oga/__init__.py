@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from oga.result import StatusCode
     from oga.runtime import (
         get_api_version,
+        get_cpu_isa,
         get_include,
         get_llguidance_version,
         get_ort_version,
@@ -119,6 +120,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "get_api_version",
+    "get_cpu_isa",
     "get_include",
     "get_llguidance_version",
     "get_ort_version",
@@ -165,6 +167,7 @@ _HOMES = {
     "result": ("StatusCode",),
     "runtime": (
         "get_api_version",
+        "get_cpu_isa",
         "get_include",
         "get_llguidance_version",
         "get_ort_version",

@@ -11,6 +11,7 @@ from oga._native.loader import ffi, lib
 
 __all__ = [
     "get_api_version",
+    "get_cpu_isa",
     "get_include",
     "get_llguidance_version",
     "get_ort_version",
@@ -25,6 +26,16 @@ def get_api_version() -> tuple[int, int]:
     """The API version of liboga as ``(major, minor)``. Any thread."""
     version = lib.OgaGetApiVersion()
     return version >> 16, version & 0xFFFF
+
+
+def get_cpu_isa() -> str:
+    """The instruction set that the kernels use: ``"portable"``, ``"avx2"``, ``"avx512"`` ...
+
+    It is the best of this machine, unless the environment variable ``OGA_CPU_ISA`` names another one. Raises
+    :class:`oga.InvalidArgumentError` or :class:`oga.UnsupportedError` when that is not known or does not run here.
+    Any thread.
+    """
+    return take_string(lib.OgaGetCpuIsa)
 
 
 def get_ort_version() -> str:

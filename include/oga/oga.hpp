@@ -54,6 +54,9 @@ inline void SetLlguidanceLibrary(const std::string& path) { Check(OgaSetLlguidan
 // Version and path of the ONNX Runtime in use.
 inline std::string OrtVersion() { return internal::TakeString(internal::Make<const char*>(OgaGetOrtVersion)); }
 
+// The instruction set that the kernels use.
+inline std::string CpuIsa() { return internal::TakeString(internal::Make<const char*>(OgaGetCpuIsa)); }
+
 // Turns the log channel "enabled" (all), "warning" or "info" on or off.
 inline void SetLog(const std::string& channel, bool on) { Check(OgaSetLogBool(internal::Text(channel), on)); }
 

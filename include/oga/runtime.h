@@ -70,6 +70,17 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaGetLlguidanceVersion(const char** out);
 OGA_EXPORT OgaResult* OGA_API_CALL OgaGetOrtVersion(const char** out);
 
 /**
+ * The instruction set that the kernels use: "portable", "avx2", "avx512" ... It is the best of this machine, unless the
+ * environment variable OGA_CPU_ISA names another one.
+ *
+ * :param out: own; free with OgaDestroyString
+ *
+ * InvalidArgument or Unsupported when OGA_CPU_ISA names one that is not known or that this machine does not run, listing
+ * those it does. Any thread. Since 0.1.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaGetCpuIsa(const char** out);
+
+/**
  * Releases process-wide state (the ONNX Runtime environment). Optional, idempotent, and legal before any use; the
  * library can be used again afterwards. State still needed by live models is released with the last of them.
  *

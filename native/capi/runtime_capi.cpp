@@ -1,5 +1,6 @@
 #include "capi/boundary.h"
 #include "grammar/grammar_library.h"
+#include "kernels/cpu_isa.h"
 #include "ort/environment.h"
 #include "ort/extensions.h"
 #include "ort/library.h"
@@ -33,6 +34,13 @@ OgaResult* OGA_API_CALL OgaGetOrtVersion(const char** out) {
   return Guard([&] {
     RequireOut<const char*>(out, nullptr);
     *out = NewString(oga::ort::VersionString());
+  });
+}
+
+OgaResult* OGA_API_CALL OgaGetCpuIsa(const char** out) {
+  return Guard([&] {
+    RequireOut<const char*>(out, nullptr);
+    *out = NewString(oga::kernels::CpuIsaName(oga::kernels::SelectedCpuIsa()));
   });
 }
 

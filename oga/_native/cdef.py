@@ -118,6 +118,7 @@ OgaResult* OgaSetOrtExtensionsLibrary(const char* path);
 OgaResult* OgaSetLlguidanceLibrary(const char* path);
 OgaResult* OgaGetLlguidanceVersion(const char** out);
 OgaResult* OgaGetOrtVersion(const char** out);
+OgaResult* OgaGetCpuIsa(const char** out);
 void OgaShutdown(void);
 OgaResult* OgaCreateSequences(OgaSequences** out);
 void OgaDestroySequences(OgaSequences* sequences);

@@ -20,6 +20,7 @@ from oga.errors import InvalidStateError, OgaError
 from oga.model import Model
 from oga.request import RequestOptions
 from oga.stream import Generation, turn_settings
+from oga.turn_options import TurnOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -170,6 +171,10 @@ class AsyncEngine:
         options = partial(_request_options, max_session_tokens, priority, cache_salt)
         return Conversation(self._owner, self._prompts, self.model, options)
 
+    async def check_settings(self, **generation: Unpack[Generation]) -> None:
+        """Raises what a turn with these keywords would raise for a value that is out of range."""
+        await self._call(partial(_check_settings, self._opened, turn_settings(generation)))
+
     async def encode(
         self, prompt: Prompt, encode: Callable[[Any], Sequence[int]] | None = None
     ) -> Sequence[int] | Tokens:
@@ -251,6 +256,11 @@ def _open(source: Source, config: str | Mapping[str, Any] | None) -> Engine:
     except BaseException:
         model.close()
         raise
+
+
+def _check_settings(engine: Engine, settings: dict[str, Any]) -> None:
+    with engine.create_request() as request:
+        TurnOptions(request, **settings).close()
 
 
 def _request_options(

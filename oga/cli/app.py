@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import oga
+from oga.bench.choices import Arrivals, Endpoint
 from oga.cli.failures import reported
 from oga.cli.generation import guidance, with_sampling_options
 
@@ -139,6 +140,35 @@ def run(
 
 @app.command()
 @reported
+def chat(
+    model: ModelArgument,
+    system: Annotated[str | None, typer.Option(help="The system message.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", "-n", min=1, help="The most tokens of one answer.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of /set, for example temperature=0.7; repeatable."),
+    ] = None,
+    history: Annotated[
+        bool, typer.Option("--history/--no-history", help="Keep what is typed for the next time, for its owner only.")
+    ] = True,
+    overlay: OverlayOption = None,
+) -> None:
+    """Talk with a model.
+
+    A line that ends in a backslash goes on, three quotes open and end a text of several lines, and /help lists the
+    commands. Ctrl-C ends an answer and keeps the conversation; Ctrl-D quits. Without a terminal every line of standard
+    input is a message, and the answers alone go to standard output.
+    """
+    from oga.cli import chat as command
+
+    given = [*(settings or []), *([] if max_tokens is None else [f"max_tokens={max_tokens}"])]
+    command.chat(model, system, given, history, overlay)
+
+
+@app.command()
+@reported
 def pull(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to fetch: smollm2.")],
     precision: Annotated[Precision, typer.Option(help="How the weights are stored.")] = Precision.FP32,
@@ -200,72 +230,15 @@ def info(model: ModelArgument, overlay: OverlayOption = None, json_output: JsonO
 
 @app.command()
 @reported
-def chat(
-    model: ModelArgument,
-    system: Annotated[str | None, typer.Option(help="What the model is told to be.")] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", "-n", min=1, help="The most tokens of an answer.")
-    ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Turns sampling on; higher is more varied.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Turns sampling on, among the k most likely tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Turns sampling on, among the most likely up to p.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Makes sampling reproducible.")] = None,
-    overlay: OverlayOption = None,
-) -> None:
-    """Talk with a model. /help lists what can be done besides; Ctrl-C ends an answer, Ctrl-D the program.
-
-    When standard input is no terminal, each of its lines is a message or a command.
-    """
-    from oga.cli import chat as command
-
-    given = {
-        "max_new_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed
-    }  # fmt: skip
-    command.chat(model, system, {name: value for name, value in given.items() if value is not None}, overlay)
-
-
-@app.command()
-@reported
-def bench(
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="A model, measured in this process, or the URL of a server.")
-    ],
-    requests: Annotated[int, typer.Option("--requests", "-n", min=1, help="How many.")] = 64,
-    concurrency: Annotated[int, typer.Option("--concurrency", "-c", min=1, help="How many at a time.")] = 8,
-    rate: Annotated[
-        float | None, typer.Option(min=0.001, help="Arrivals per second at random moments [an answer makes room].")
-    ] = None,
-    prompt_words: Annotated[
-        str, typer.Option(help="Words of a prompt: 64, a range 32:128, or a mix 16,512.")
-    ] = "32:128",
-    output_tokens: Annotated[str, typer.Option(help="Tokens of an answer, in the same form.")] = "64",
-    shared_prefix: Annotated[int, typer.Option(min=0, help="Words that all prompts begin with.")] = 0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same load.")] = 0,
-    model: Annotated[str | None, typer.Option(help="The model's name at the server.")] = None,
-    key: Annotated[str | None, typer.Option(envvar="OGA_API_KEY", help="The server's API key.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the requests into this file, as SVG.")] = None,
-    overlay: OverlayOption = None,
-    json_output: JsonOption = False,
-) -> None:
-    """Put a load on a model or a server and say how it bears it.
-
-    A server is asked by POST /v1/completions, as OpenAI's API has it, so that others are measured in the same way.
-    """
-    from oga.cli import bench as command
-    from oga.cli.bench_load import Load
-
-    load = Load(requests, concurrency, rate, prompt_words, output_tokens, shared_prefix, seed)
-    command.bench(target, load, model=model, key=key, overlay=overlay, json_output=json_output, plot_file=plot)
-
-
-@app.command()
-@reported
 def doctor(
-    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Also load this model.")] = None,
+    model: Annotated[str | None, typer.Argument(metavar="[MODEL]", help="Also look at this model.")] = None,
     overlay: OverlayOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Say what is installed and what the machine offers, and what to do about each problem."""
+    """Say what is installed and what the machine gives, and what to do about each problem.
+
+    Ends with exit code 1 when something stops oga, or the model, from working. Fetches nothing.
+    """
     from oga.cli import doctor as command
 
     command.doctor(model, overlay, json_output)
@@ -325,6 +298,62 @@ def serve(
             "drain_seconds": drain_seconds,
         },
     )
+
+
+@app.command()
+@reported
+def bench(
+    target: Annotated[
+        str, typer.Argument(metavar="MODEL|URL", help="A model to load here, or a server with OpenAI's API.")
+    ],
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-c", min=1, help="Closed loop: so many at a time [8].")
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option("--rate", "-r", help="Open loop: so many per second, whatever has ended.")
+    ] = None,
+    arrivals: Annotated[Arrivals, typer.Option(help="How the moments of --rate are spread.")] = Arrivals.POISSON,
+    requests: Annotated[
+        int | None, typer.Option("--requests", "-n", min=1, help="How many are sent [64, or as --duration allows].")
+    ] = None,
+    duration: Annotated[float | None, typer.Option(help="For how many seconds requests are sent.")] = None,
+    warmup: Annotated[int, typer.Option(min=0, help="Requests before those that count.")] = 4,
+    prompt_tokens: Annotated[
+        str,
+        typer.Option(metavar="LENGTH", help="128, uniform:LOW:HIGH, lognormal:MEDIAN:SIGMA, or several with commas."),
+    ] = "128",
+    output_tokens: Annotated[str, typer.Option(metavar="LENGTH", help="As for prompts.")] = "64",
+    shared_prefix: Annotated[int, typer.Option(min=0, help="Tokens in front of every prompt, the same for all.")] = 0,
+    ignore_eos: Annotated[
+        bool, typer.Option("--ignore-eos/--respect-eos", help="Whether every output has its full length.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="The same seed asks the same at the same moments.")] = 0,
+    timeout: Annotated[float, typer.Option(help="Seconds after which a request has failed.")] = 600.0,
+    model: Annotated[str | None, typer.Option(help="Of a server: its model [the first it lists].")] = None,
+    endpoint: Annotated[Endpoint, typer.Option(help="Of a server: how it is asked.")] = Endpoint.CHAT,
+    api_key: Annotated[str | None, typer.Option(envvar="OPENAI_API_KEY", help="Of a server: its key.")] = None,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="Of a server: a folder whose tokenizer counts prompts [a word is a token].")
+    ] = None,
+    overlay: OverlayOption = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write everything that was measured; - prints it.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it, as SVG.")] = None,
+) -> None:
+    """Measure an engine in this process, or any server with OpenAI's API, with the same requests.
+
+    Shows the time to the first token, between pieces of an answer and to its end, with percentiles, and the throughput.
+    In an open loop times count from when a request was due.
+    """
+    from oga.cli import bench as command
+
+    load = command.load_of(concurrency, rate, requests, duration, arrivals=arrivals, warmup=warmup)
+    lengths = command.lengths_of(prompt_tokens, output_tokens)
+    options = command.Options(
+        load, *lengths, shared_prefix, seed, ignore_eos, timeout, overlay, model, endpoint, api_key, tokenizer
+    )
+    command.bench(target, options, json_file, plot)
 
 
 @app.command()

@@ -21,7 +21,7 @@ def info(model: str, overlay: str | None, json_output: bool) -> None:
 
 
 def facts_of(engine: Engine) -> dict[str, str | int]:
-    """Name and value of everything worth knowing about a model on this machine."""
+    """What a model is, what it can take and what it runs on."""
     limits = engine.get_capabilities()
     cache = engine.get_statistics()
     return {

@@ -200,6 +200,7 @@ TEST_F(Hpp, Text) {
 TEST_F(Hpp, TheLibrary) {
   EXPECT_EQ(oga::ApiVersion(), OGA_API_VERSION);
   EXPECT_NE(oga::OrtVersion().find("libonnxruntime"), std::string::npos);
+  EXPECT_FALSE(oga::CpuIsa().empty());
   EXPECT_EQ(CodeOf([] { oga::SetLog("nothing", true); }, "'nothing'"), OgaStatusCode_InvalidArgument);
   oga::SetLogCallback(nullptr);
   EXPECT_EQ(CodeOf([] { oga::SetOrtLibrary("other.so"); }, "already in use"), OgaStatusCode_InvalidState);

@@ -21,6 +21,7 @@ std::vector<NullCase> NullParameters::LibraryCases() {
       {"OgaSetLlguidanceLibrary", "", [] { return OgaSetLlguidanceLibrary(nullptr); }},
       {"OgaGetLlguidanceVersion", "out", [] { return OgaGetLlguidanceVersion(nullptr); }},
       {"OgaGetOrtVersion", "out", [] { return OgaGetOrtVersion(nullptr); }},
+      {"OgaGetCpuIsa", "out", [] { return OgaGetCpuIsa(nullptr); }},
       {"OgaShutdown", "", [] { return OgaShutdown(), nullptr; }},
       {"OgaCreateConfig", "config_path", [&] { return OgaCreateConfig(nullptr, &config_out_); }},
       {"OgaCreateConfig", "out", [] { return OgaCreateConfig("folder", nullptr); }},

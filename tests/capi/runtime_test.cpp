@@ -23,6 +23,14 @@ TEST_F(Runtime, TheApiVersionIsTheHeaders) {
   EXPECT_EQ(OgaGetApiVersion() & 0xffff, 1u);
 }
 
+TEST_F(Runtime, TellsTheInstructionSetOfTheKernels) {
+  const char* isa = nullptr;
+  Must(OgaGetCpuIsa(&isa));
+  const std::string name = isa;
+  OgaDestroyString(isa);
+  EXPECT_TRUE(name.starts_with("avx") || name == "portable") << name;
+}
+
 TEST_F(Runtime, TellsVersionAndPathOfOnnxRuntime) {
   const std::string version = OrtVersion();
   EXPECT_EQ(version.find("1."), 0u) << version;

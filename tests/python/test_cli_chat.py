@@ -1,135 +1,332 @@
-"""oga chat and oga doctor: what a person sees at the terminal."""
+"""`oga chat`: at a terminal and in a pipe."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-import os
-import pty
-import re
-import signal
-import subprocess
+import shutil
 import sys
-import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tokenizers
+from terminals import CTRL_C, CTRL_D, OnTerminal
+from tokenizers.processors import TemplateProcessing
+from typer.testing import CliRunner, Result
 
 import oga
+from oga.cli.answer import column_after
+from oga.cli.app import app
+from oga.cli.lines import append_history, assemble, read_history
+from oga.turns import Turns
 
-SECONDS = 60
-
-
-def command(*words: str | Path, said: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables
-    return subprocess.run(
-        [sys.executable, "-m", "oga", *words],
-        input=said,
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=SECONDS,
-        check=False,
-    )
-
-
-def test_each_line_is_a_message_or_a_command(tiny_folder: Path) -> None:
-    said = 'the end\n/stats\nagain\\\nand again\n"""\nmany\nlines\n"""\n\n'
-    said += "/rewind 2\n/stats\n/nope\n/set x 1\n/quit\nnever\n"
-    done = command("chat", tiny_folder, "-n", "3", said=said)
-    assert done.returncode == 0, done.stderr
-    assert "this conversation: 1 turns" in done.stdout
-    assert "Turn 2 is taken back. It was: again\nand again" in done.stdout
-    assert re.search(r"this conversation: 1 turns, \d+ tokens\n$", done.stdout)
-    assert "there is no /nope" in done.stderr
-    assert "no keyword 'x'" in done.stderr
-    with oga.LLM(tiny_folder) as llm:
-        first = llm.chat([{"role": "user", "content": "the end"}], max_new_tokens=3)
-    assert done.stdout.startswith(first.text)
+PASTE_BEGIN, PASTE_END = "\x1b[200~", "\x1b[201~"
+# The tiny model says anything; this many tokens last a second and a half.
+SLOW = """
+import sys, time
+from oga.turns import Turns
+step = Turns.step
+Turns.step = lambda turns: (time.sleep(0.015), step(turns))
+sys.argv[0] = "oga"
+from oga.cli import main
+main()
+"""
 
 
-def test_the_system_prompt_and_the_settings_act(tiny_folder: Path) -> None:
-    said = "/system be brief\n/set max_new_tokens 4\n/set\nthe end\n/set max_new_tokens default\n/set\n"
-    done = command("chat", tiny_folder, said=said)
-    assert done.stdout.count("max_new_tokens 4") == 1
-    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "the end"}]
-    with oga.LLM(tiny_folder) as llm:
-        assert llm.chat(messages, max_new_tokens=4).text in done.stdout
+@pytest.fixture
+def chat(tiny_folder: Path) -> Callable[..., Result]:
+    """Runs a chat in this process, with lines from a pipe; answers have 6 tokens."""
+
+    def run(*lines: str, folder: Path = tiny_folder, options: tuple[str, ...] = ()) -> Result:
+        arguments = ["chat", str(folder), "--set", "ignore_eos=true", "-n", "6", *options]
+        return CliRunner().invoke(app, arguments, input="".join(f"{line}\n" for line in lines))
+
+    return run
 
 
-def test_copies_go_their_own_ways(tiny_folder: Path) -> None:
-    said = "one\n/fork\ntwo\n/switch 1\n/switch\n/switch 9\n/reset\n/switch\n"
-    done = command("chat", tiny_folder, "-n", "2", said=said)
-    assert re.search(r"\* 1: 1 turns, \d+ tokens\n  2: 2 turns", done.stdout)
-    assert done.stdout.endswith("* 1: 0 turns, 0 tokens\n")
-    assert "copies 1 to 2" in done.stderr
+Chat = Callable[..., Result]
 
 
-def test_an_error_ends_the_answer_and_not_the_program(tiny_folder: Path) -> None:
-    done = command("chat", tiny_folder, "-n", "2", said="x" * 2000 + "\nthe end\n/stats\n")
-    assert done.returncode == 0
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert "this conversation: 1 turns" in done.stdout
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The tokens that each turn fed to its sequence."""
+    found: list[list[int]] = []
+    begin = Turns.begin
+
+    def noted(turns: Turns, tokens: Any, *arguments: Any, **keywords: Any) -> Any:
+        found.append([int(token) for token in tokens])
+        return begin(turns, tokens, *arguments, **keywords)
+
+    monkeypatch.setattr(Turns, "begin", noted)
+    return found
 
 
-@pytest.mark.usefixtures("slow_steps")
-def test_an_interrupt_ends_the_answer_and_not_the_program(
-    tiny_folder: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def terminal(tiny_folder: Path, tmp_path: Path) -> Iterator[Callable[..., OnTerminal]]:
+    """Starts a slow chat on a terminal."""
+    opened: list[OnTerminal] = []
+
+    def start(*options: str) -> OnTerminal:
+        command = [sys.executable, "-c", SLOW, "chat", tiny_folder, "--set", "ignore_eos=true", *options]
+        opened.append(OnTerminal(command, {"XDG_STATE_HOME": str(tmp_path), "INPUTRC": "/dev/null"}))
+        opened[-1].expect("> ")
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.__exit__()
+
+
+def answers(model: oga.Model, *questions: str, system: str | None = None, count: int = 6) -> list[str]:
+    """What the model answers to questions of one conversation."""
+    messages: list[dict[str, str]] = [] if system is None else [{"role": "system", "content": system}]
+    found = []
+    with oga.Engine(model) as engine:
+        for question in questions:
+            messages.append({"role": "user", "content": question})
+            found.append("".join(engine.stream(messages, max_new_tokens=count, ignore_eos=True)))
+            messages.append({"role": "assistant", "content": found[-1]})
+    return found
+
+
+def lines_of(*texts: str) -> str:
+    return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts if text)
+
+
+def test_a_pipe_gets_the_answers_of_one_conversation_and_nothing_else(chat: Chat, model: oga.Model) -> None:
+    done = chat("hello", "and then", "the end")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == lines_of(*answers(model, "hello", "and then", "the end"))
+
+
+@pytest.fixture(scope="module")
+def scripted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose answers are written in whole words, so that they read back as the same tokens."""
+    from scripted_llama import write_scripted_llama
+
+    from oga import export
+
+    home = tmp_path_factory.mktemp("scripted")
+    source = write_scripted_llama(home / "source", {"1": [b"UNO", b" DUE"], "2": [b"Al", b"ice"], "3": [b"TRE"]})
+    return export.convert(source, home / "model", precision="fp32").folder
+
+
+@pytest.mark.parametrize("template_has_bos", [False, True])
+@pytest.mark.parametrize("tokenizer_has_bos", [False, True])
+def test_later_turns_feed_only_what_is_new_and_one_bos_in_all(
+    scripted_folder: Path, tmp_path: Path, begun: list[list[int]], template_has_bos: bool, tokenizer_has_bos: bool
 ) -> None:
-    from oga.cli.chat import Chat
+    folder = tmp_path / "model"
+    shutil.copytree(scripted_folder, folder)
+    core = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    bos = "<|im_start|>"
+    if tokenizer_has_bos:
+        core.post_processor = TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, core.token_to_id(bos))])
+        core.save(str(folder / "tokenizer.json"))
+    template = "{% for message in messages %}{% if message['role'] == 'user' %}user: {{ message['content'] }}"
+    template += "{% else %}{{ message['content'] }}\n{% endif %}{% endfor %}"
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings |= {"bos_token": bos, "chat_template": "{{ bos_token }}" * template_has_bos + template}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    (folder / "chat_template.jinja").unlink(missing_ok=True)
 
-    with asyncio.Runner() as runner:
-        engine = runner.run(oga.AsyncEngine(tiny_folder).open())
-        talk = Chat(engine, runner, None, {"min_new_tokens": 150})
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        talk.take("the end")
-        assert "[stopped]" in capsys.readouterr().out
-        turn = talk.conversation.turns[-1] if talk.conversation.turns else None
-        assert turn is None or len(turn.token_ids) < 150
-        talk._settings = {"max_new_tokens": 3}
-        talk.take("again")
-        assert len(talk.conversation.turns) == 2
-        runner.run(engine.close())
+    done = CliRunner().invoke(app, ["chat", str(folder)], input="say 1\nsay 2\nsay 3\n")
 
-
-def test_a_terminal_gets_a_prompt_and_a_history(tiny_folder: Path, tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "XDG_STATE_HOME": str(tmp_path),
-        "TERM": "dumb",
-    }
-    arguments = [sys.executable, "-m", "oga", "chat", str(tiny_folder), "-n", "3"]
-    with subprocess.Popen(arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
-        os.close(theirs)
-        os.write(ours, b"the end\n/quit\n")
-        shown = b""
-        with contextlib.suppress(OSError):  # the other end is closed
-            while piece := os.read(ours, 4096):
-                shown += piece
-        assert process.wait(SECONDS) == 0
-    os.close(ours)
-    assert b"> " in shown
-    assert re.search(rb"3 tokens, [\d.-]+ tokens/s, first after [\d.]+ s", shown)
-    history = tmp_path / "oga" / "chat_history"
-    assert history.read_text().splitlines()[-2:] == ["the end", "/quit"]
-    assert history.stat().st_mode & 0o077 == 0
+    assert done.stdout == "UNO DUE\nAlice\nTRE\n"
+    firsts = core.token_to_id(bos) if template_has_bos or tokenizer_has_bos else None
+    assert [tokens.count(core.token_to_id(bos)) for tokens in begun] == [int(firsts is not None), 0, 0]
+    assert firsts is None or begun[0][0] == firsts
+    said = [core.decode(tokens) for tokens in begun]
+    assert said == ["user: say 1", "\nuser: say 2", "\nuser: say 3"]
 
 
-def test_the_doctor_finds_a_healthy_machine(tiny_folder: Path) -> None:
-    done = command("doctor", tiny_folder)
-    assert done.returncode == 0, done.stdout
-    for name in ("python", "liboga", "onnxruntime", "tokenizers", "processor", "threads", "memory", "cache bytes"):
-        assert re.search(rf"^(ok|note) +{name} ", done.stdout, re.MULTILINE), name
-    assert "MISSING" not in done.stdout
+def test_rewinding_lets_another_question_take_the_place(chat: Chat, model: oga.Model) -> None:
+    done = chat("first", "wrong", "worse", "/rewind 2", "second")
+    first, second = answers(model, "first", "second")
+    assert done.exit_code == 0
+    assert done.stdout.startswith(lines_of(first))
+    assert done.stdout.endswith(lines_of(second))
+    assert "2 turns taken back, 1 turn left. Taken back first: wrong" in done.stderr
 
 
-def test_the_doctor_says_what_to_do(tmp_path: Path) -> None:
-    done = command("doctor", tmp_path / "nothing", "--json", OGA_LIBRARY=str(tmp_path / "no.so"), OGA_CPU_ISA="avx2")
-    assert done.returncode == 1
-    findings = {each["name"]: each for each in json.loads(done.stdout)}
-    assert findings["liboga"]["is_needed"]
-    assert "Reinstall" in findings["liboga"]["problem"]
-    assert "OGA_CPU_ISA" in findings["processor"]["problem"]
-    assert findings["model"]["problem"]
+def test_a_fork_goes_its_own_way_and_the_original_stays(chat: Chat, model: oga.Model) -> None:
+    done = chat("root", "/fork", "left", "/switch 1", "right", "/switch")
+    assert done.exit_code == 0
+    root, left = answers(model, "root", "left")
+    _, right = answers(model, "root", "right")
+    assert done.stdout == lines_of(root, left, right)
+    assert done.stderr.splitlines()[-2:] == ["* 1  2 turns: right", "  2  2 turns: left"]
+
+
+def test_reset_begins_again(chat: Chat, model: oga.Model) -> None:
+    (plain,), (brief,) = answers(model, "hi"), answers(model, "hi", system="be brief")
+    assert plain != brief
+    assert chat("hi", "/reset", "hi").stdout == lines_of(plain, plain)
+    options = ("--system", "be brief")
+    assert chat("hi", "/reset", "hi", options=options).stdout == lines_of(brief, brief)
+
+
+def test_another_system_message_acts_on_what_was_said_before(chat: Chat, model: oga.Model) -> None:
+    done = chat("hi", "/system be brief", "again", "/rewind", "/system", "/system none", "again")
+    assert done.exit_code == 0
+    first, plain = answers(model, "hi", "again")
+    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}]
+    messages += [{"role": "assistant", "content": first}, {"role": "user", "content": "again"}]
+    with oga.Engine(model) as engine:
+        brief = "".join(engine.stream(messages, max_new_tokens=6, ignore_eos=True))
+    assert brief != plain
+    assert done.stdout == lines_of(first, brief, plain)
+    assert "The system message is: be brief" in done.stderr
+
+
+def test_settings_act_on_the_next_answer(chat: Chat, model: oga.Model, scripted_folder: Path) -> None:
+    (short,), (long,) = answers(model, "hi", count=2), answers(model, "hi", count=6)
+    done = chat("/set max_tokens 2", "hi", "/reset", "/set max_tokens 6", "hi", "/set")
+    assert done.stdout == lines_of(short, long)
+    assert "Known: max_tokens, min_tokens, stop, seed" in done.stderr
+    assert done.stderr.splitlines()[-1] == "Set: ignore_eos true, max_tokens 6"
+    for stop in ('" DUE"', '["DUE", "x"]', "'\\n' ' D'"):
+        done = CliRunner().invoke(app, ["chat", str(scripted_folder)], input=f"/set stop {stop}\nsay 1\n")
+        assert done.stdout.strip() == "UNO"
+    hot = ("--set", "temperature=5", "--set", "seed=3")
+    drawn = chat("hi", options=hot).stdout
+    assert drawn == chat("hi", options=hot).stdout != lines_of(long)
+    assert chat("/set temperature default", "hi", options=hot).stdout == lines_of(long)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("/rewnd", "There is no /rewnd; the nearest is /rewind."),
+        ("/set temprature 1", "There is no setting 'temprature'; the nearest is 'temperature'."),
+        ("/set top_p 7", "top_p"),
+        ("/set top_k many", "top_k: 'many' is no integer."),
+        ("/set top_k", "/set top_k needs a value"),
+        ("/set ignore_eos maybe", "neither true nor false"),
+        ("/set stop [1]", "strings only"),
+        ("/rewind", "nothing to rewind"),
+        ("/switch 2", "'2' is no number from 1 to 1"),
+        ("/reset now", "/reset takes nothing after it"),
+        ("far too long " * 100, "session limit of 256"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_the_conversation_goes_on(
+    chat: Chat, model: oga.Model, line: str, sentence: str
+) -> None:
+    done = chat(line, "hi")
+    assert done.exit_code == 1
+    assert sentence in done.stderr.splitlines()[0]
+    assert done.stderr.startswith("oga: error: ")
+    assert done.stdout == lines_of(*answers(model, "hi"))
+
+
+def test_stats_count_what_the_conversation_holds(chat: Chat) -> None:
+    lines = dict(line.split("  ", 1) for line in chat("hi", "again", "/stats").stderr.splitlines())
+    assert lines["conversation"].startswith("2 turns, ")
+    assert lines["last answer"].strip().startswith("6 tokens, ")
+    assert lines["engine"].strip().startswith("12 tokens in ")
+    assert lines["settings"].strip() == "ignore_eos true, max_tokens 6"
+
+
+def test_several_lines_make_one_message(chat: Chat, begun: list[list[int]], tiny_folder: Path) -> None:
+    assert chat("a\\", "b", '"""', "c", "", 'd"""', '"""e"""', "//f", "", '"""g').exit_code == 0
+    with oga.Tokenizer(tiny_folder) as tokenizer:
+        asked = [tokenizer.decode(tokens) for tokens in begun]
+    for message, text in zip(("a\nb", "c\n\nd", "e", "/f", "g"), asked, strict=True):
+        assert f"user\n{message}" in text
+
+
+def test_lines_are_put_together() -> None:
+    def read(*lines: str) -> str | None:
+        rest = iter(lines)
+        return assemble(lambda _: next(rest, None), "> ")
+
+    assert read() is None
+    assert read("a\\", "b\\") == "a\nb\n"
+    assert read('"""a', "b", '"""') == "a\nb"
+    assert read('"""', 'a"""') == "a"
+    assert read('""""""') == ""
+
+
+def test_a_history_survives_and_is_nobody_elses(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "history"
+    assert read_history(path) == []
+    for message in ("one", "two\nlines", "é"):
+        append_history(path, message)
+    with path.open("a") as file:
+        file.write("no json\n5\n")
+    assert read_history(path) == ["one", "two\nlines", "é"]
+    assert path.stat().st_mode & 0o077 == 0
+    for number in range(3000):
+        append_history(path, str(number))
+    assert read_history(path)[-1] == "2999"
+    assert len(path.read_text().splitlines()) == 1000
+    append_history(tmp_path, "a folder is no history")
+
+
+def test_the_column_of_the_cursor_is_known() -> None:
+    assert column_after("abc", 0, 80) == 3
+    assert column_after("abc\nd", 5, 80) == 1
+    assert column_after("abc", 78, 80) == 1
+    assert column_after("ab", 78, 80) == 80
+    assert column_after("日本", 0, 80) == 4
+    assert column_after("a\tb", 0, 80) == 9
+
+
+def test_ctrl_c_ends_the_answer_and_the_conversation_goes_on(terminal: Callable[..., OnTerminal]) -> None:
+    shown = terminal()
+    shown.send("hello\r")
+    shown.expect("tokens/s")
+    shown.send(CTRL_C)
+    shown.expect("stopped; the conversation keeps what is there")
+    shown.expect("> ")
+    shown.send("/set max_tokens 5\r")
+    shown.expect("Set: ")
+    shown.send("and now\r")
+    shown.expect("5 tokens, ")
+    shown.expect("cut at max_tokens")
+    shown.send("/stats\r")
+    shown.expect("conversation  2 turns, ")
+    shown.expect("> ")
+    shown.send("never sent")
+    shown.interrupt("> ")
+    shown.send(CTRL_D)
+    assert shown.end() == 0
+    assert "Traceback" not in shown.raw
+
+
+def test_lines_can_be_edited_completed_found_again_and_pasted(
+    terminal: Callable[..., OnTerminal], tmp_path: Path
+) -> None:
+    shown = terminal("--set", "max_tokens=2")
+    shown.send("hexlo\x1b[D\x1b[D\x7fl\r")  # twice to the left, and one letter for another
+    shown.expect("cut at max_tokens")
+    shown.send(f"{PASTE_BEGIN}two\nlines{PASTE_END}\r")
+    shown.expect("cut at max_tokens")
+    shown.send("/st\t\r")
+    shown.expect("conversation  2 turns")
+    shown.send("/rewind\r")
+    shown.expect("Taken back first: two lines")
+    shown.expect("> ")
+    shown.send("/quit\r")
+    assert shown.end() == 0
+    kept = read_history(tmp_path / "oga" / "chat_history.jsonl")
+    assert kept == ["hello", "two\nlines", "/stats ", "/rewind", "/quit"]
+    again = terminal("--set", "max_tokens=2")
+    again.send("\x1b[A\x1b[A\x1b[A\r")
+    again.expect("conversation  0 turns")
+    again.send(CTRL_D)
+    assert again.end() == 0
+
+
+def test_nothing_is_kept_when_nothing_shall_be(terminal: Callable[..., OnTerminal], tmp_path: Path) -> None:
+    shown = terminal("--no-history")
+    shown.send("/fork\r")
+    shown.expect("[2]> ")
+    shown.send('"""\ropen')
+    shown.expect("... ")
+    shown.interrupt("[2]> ")
+    shown.send("/quit\r")
+    assert shown.end() == 0
+    assert not (tmp_path / "oga").exists()

@@ -151,3 +151,10 @@ print(list(engine.stream([5, 6], max_new_tokens=4)) == before)
 def test_the_headers_are_where_get_include_says() -> None:
     assert (Path(oga.get_include()) / "oga" / "oga.h").is_file()
     assert (Path(oga.get_include()) / "ort_genai_c.h").is_file()
+
+
+def test_the_instruction_set_is_the_one_that_the_environment_names() -> None:
+    script = "import oga\ntry: print(oga.get_cpu_isa())\nexcept oga.OgaError as error: print(error)"
+    assert run(script, OGA_CPU_ISA="portable").stdout == "portable\n"
+    assert run(script, OGA_CPU_ISA="").stdout == f"{oga.get_cpu_isa()}\n"
+    assert "not one of: portable" in run(script, OGA_CPU_ISA="abacus").stdout
