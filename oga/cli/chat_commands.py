@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oga.cli.chat_settings import KNOWN, UNSET, nearest
+from oga.cli.chat_settings import HELP, KNOWN, UNSET, check_name, nearest
 from oga.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def _set(chat: Chat, argument: str) -> None:
     if value.strip():
         chat.change_settings(name, value.strip())
     elif name:
-        raise InvalidArgumentError(f"/set {name} needs a value; {UNSET} unsets it.")
+        check_name(name)
+        chat.say(f"{name}: {HELP[name]}")
     else:
         chat.say(f"Known: {', '.join(KNOWN)}.")
     chat.say(f"Set: {chat.settings}")
@@ -112,7 +113,7 @@ COMMANDS = (
     Command("switch", "[N]", "list the branches, or go to branch N", _switch),
     Command("rewind", "[N]", "take back the last turn, or the last N turns", _rewind),
     Command("system", "[TEXT]", f"show the system message, or change it ({NO_SYSTEM}: remove it)", _system),
-    Command("set", "[NAME VALUE]", f"show the settings, or change one ({UNSET}: unset)", _set),
+    Command("set", "[NAME [VALUE]]", f"show the settings, explain one, or change it ({UNSET}: unset)", _set),
     Command("stats", "", "sizes and speeds", _stats),
     Command(QUIT, "", "end; so does Ctrl-D", _quit),
 )  # fmt: skip

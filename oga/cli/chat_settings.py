@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any, cast
 
-from oga._native.sampling_table import INTEGERS, NUMBERS, ScalarOptions
+from oga._native.sampling_table import DESCRIPTIONS, INTEGERS, NUMBERS
 from oga.errors import InvalidArgumentError
 from oga.stream import Generation
 
@@ -61,9 +61,16 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "min_tokens": ("min_new_tokens", _integer),
     "stop": ("stop_strings", _strings),
     "seed": ("seed", _integer),
-    **{name: (name, _boolean) for name in ScalarOptions.__annotations__ if name not in (*INTEGERS, *NUMBERS)},
-    **{name: (name, _integer) for name in INTEGERS},
-    **{name: (name, _number) for name in NUMBERS},
+    **{
+        name: (name, _integer if name in INTEGERS else _number if name in NUMBERS else _boolean)
+        for name in DESCRIPTIONS
+    },
+}
+HELP = DESCRIPTIONS | {
+    "max_tokens": "The most tokens of one answer.",
+    "min_tokens": "The fewest tokens of one answer.",
+    "stop": "Texts that end an answer: words as in a shell, or a JSON list.",
+    "seed": "Makes sampling reproducible.",
 }
 
 
@@ -80,8 +87,7 @@ class Settings:
 
     def changed(self, name: str, value: str) -> Settings:
         """These settings with another value; ``default`` unsets. Raises for an unknown name, naming the nearest."""
-        if name not in KNOWN:
-            raise InvalidArgumentError(f"There is no setting {name!r}; the nearest is {nearest(name, list(KNOWN))!r}.")
+        check_name(name)
         changed = Settings()
         changed._values = {key: kept for key, kept in self._values.items() if key != name}
         if value != UNSET:
@@ -94,6 +100,12 @@ class Settings:
     def __str__(self) -> str:
         shown = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in self._values.items())
         return shown or "the model's defaults"
+
+
+def check_name(name: str) -> None:
+    """Raises for an unknown setting, naming the nearest one."""
+    if name not in KNOWN:
+        raise InvalidArgumentError(f"There is no setting {name!r}; the nearest is {nearest(name, list(KNOWN))!r}.")
 
 
 def nearest(word: str, words: list[str]) -> str:

@@ -34,8 +34,8 @@ OPTIONAL = (
     ("ml_dtypes", "ml-dtypes", "oga convert and pull", "export"),
 )
 RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
-VARIABLES = ("OGA_LIBRARY", "OGA_ORT_LIBRARY", "OGA_ORTX_LIBRARY", "OGA_LLGUIDANCE_LIBRARY", "OGA_CPU_ISA", "OGA_CPU_MATMUL",
-             "OGA_NUM_THREADS", "OGA_VALIDATE", "OGA_CACHE")  # fmt: skip
+VARIABLES = ("OGA_LIBRARY", "OGA_ORT_LIBRARY", "OGA_ORTX_LIBRARY", "OGA_LLGUIDANCE_LIBRARY", "OGA_CPU_ISA",
+             "OGA_CPU_MATMUL", "OGA_NUM_THREADS", "OGA_VALIDATE", "OGA_CACHE")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

@@ -186,6 +186,7 @@ def test_settings_act_on_the_next_answer(chat: Chat, model: oga.Model, scripted_
     assert done.stdout == lines_of(short, long)
     assert "Known: max_tokens, min_tokens, stop, seed" in done.stderr
     assert done.stderr.splitlines()[-1] == "Set: ignore_eos true, max_tokens 6"
+    assert "seed: Makes sampling reproducible." in chat("/set seed 3", "/set seed").stderr
     for stop in ('" DUE"', '["DUE", "x"]', "'\\n' ' D'"):
         done = CliRunner().invoke(app, ["chat", str(scripted_folder)], input=f"/set stop {stop}\nsay 1\n")
         assert done.stdout.strip() == "UNO"
@@ -202,7 +203,7 @@ def test_settings_act_on_the_next_answer(chat: Chat, model: oga.Model, scripted_
         ("/set temprature 1", "There is no setting 'temprature'; the nearest is 'temperature'."),
         ("/set top_p 7", "top_p"),
         ("/set top_k many", "top_k: 'many' is no integer."),
-        ("/set top_k", "/set top_k needs a value"),
+        ("/set top_q", "There is no setting 'top_q'; the nearest is 'top_p'."),
         ("/set ignore_eos maybe", "neither true nor false"),
         ("/set stop [1]", "strings only"),
         ("/rewind", "nothing to rewind"),
