@@ -290,5 +290,6 @@ def turn_error(code: EngineErrorCode) -> OgaError:
         )
     return ModelError(
         "The turn failed, and no other: the model gave numbers that no token can be chosen from (NaN or infinity), "
-        "its options left no token to choose, or its sequence can never fit the engine's cache."
+        "its options left no token to choose, its guidance became too complex to follow (the log says why), or its "
+        "sequence can never fit the engine's cache."
     )

@@ -40,7 +40,7 @@ class SamplingSettings(ScalarOptions, total=False):
     logprobs: int | None
     logprob_tokens: Tokens | None
     prompt_logprobs: int | None
-    guidance: tuple[str, str] | None
+    guidance: tuple[str, str | Mapping[str, Any]] | None
     delimited_guidance: tuple[int, int, str] | None
 
 
@@ -223,12 +223,13 @@ class TurnOptions(Handle):
         Raises :class:`oga.InvalidArgumentError` for another type and for empty data, and
         :class:`oga.InvalidStateError` while delimited guidance is set.
         """
-        text = json.dumps(guidance_data) if isinstance(guidance_data, Mapping) else guidance_data
-        self._call(
-            lib.OgaTurnOptionsSetGuidance,
-            arguments.c_text(guidance_type, "guidance_type"),
-            arguments.c_text(text, "guidance_data"),
-        )
+        kind = arguments.c_text(guidance_type, "guidance_type")
+        text = _schema_text(guidance_data) if isinstance(guidance_data, Mapping) else guidance_data
+        if text is not guidance_data and kind != b"json_schema":
+            raise ArgumentTypeError(
+                f"guidance_data is a mapping; only a json_schema may be one, not {guidance_type!r}."
+            )
+        self._call(lib.OgaTurnOptionsSetGuidance, kind, arguments.c_text(text, "guidance_data"))
 
     def set_delimited_guidance(self, opening_token: int, closing_token: int, grammar: str) -> None:
         """Makes what the turn writes between two tokens follow a Lark grammar, any number of times.
@@ -281,6 +282,13 @@ class TurnOptions(Handle):
     def clear_seed(self) -> None:
         """Unsets the seed."""
         self._call(lib.OgaTurnOptionsClearSeed)
+
+
+def _schema_text(schema: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"guidance_data is no JSON schema: {error}.") from None
 
 
 def _count_or_unset(top: int | None, name: str) -> int:

@@ -1,23 +1,36 @@
-"""Measures how the engine's speed grows with the number of conversations, with the small model of ``make run``.
+"""Measures how the engine's speed grows with the number of conversations, and what guidance costs.
 
-All numbers come from one run on one machine; the ratios are what to compare. ``--json FILE`` writes them too.
+The model is the small one of ``make run``. All numbers come from one run on one machine: the ratios are to be compared.
+``--json FILE`` writes them too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
+import subprocess
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import oga
 from oga import export
+from oga._native.loader import llguidance_library
 
 ROW_COUNTS = (1, 4, 16)
 PROMPT_TOKENS = 32
 GENERATED_TOKENS = 48
 PREFILL_TOKENS = 512
+GUIDED_ROWS = 16
+GUIDED_STEPS = 64
+# Forms that leave a choice at every place, so that a guided step computes as many tokens as a free one.
+FORMS = {
+    "a JSON string": ("json_schema", '{"type": "string", "minLength": 1000}'),
+    "words": ("regex", "([a-z]+ ){200,}"),
+}
 
 
 def tokens(count: int, start: int) -> list[int]:
@@ -56,11 +69,71 @@ def median_rate(engine: oga.Engine, rows: int, repeats: int) -> float:
     return statistics.median(rates)
 
 
+def decode_steps(engine: oga.Engine, guidance: tuple[str, str] | None) -> dict[str, float]:
+    """Decodes GUIDED_ROWS rows together; returns the median microseconds of a step and of its phase of sampling."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder, "trace.jsonl")
+        requests = [engine.create_request() for _ in range(GUIDED_ROWS)]
+        for index, request in enumerate(requests):
+            options = oga.TurnOptions(request, max_generated_tokens=GUIDED_STEPS, guidance=guidance, seed=index)
+            options.set_do_sample(True)
+            options.set_temperature(1.0)
+            options.set_min_generated_tokens(GUIDED_STEPS)
+            request.begin_turn(tokens(PROMPT_TOKENS, index), options)
+        engine.set_trace_file(trace)
+        with engine.create_event_buffer(GUIDED_ROWS) as buffer:
+            while engine.has_pending_requests():
+                engine.run(buffer)
+        engine.set_trace_file(None)
+        for request in requests:
+            request.close()
+        steps = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+    decoding = [step["us"] for step in steps if step["tokens"] == len(step["rows"]) == GUIDED_ROWS]
+    return {
+        "step": statistics.median(sum(phases.values()) for phases in decoding),
+        "sample": statistics.median(phases["sample"] for phases in decoding),
+    }
+
+
+def guidance_costs(engine: oga.Engine) -> dict[str, dict[str, float]]:
+    """What a decode step takes without a form and with each of FORMS, in turns, so that drift hits all alike."""
+    kinds: dict[str, tuple[str, str] | None] = {"free": None, **FORMS}
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in kinds}
+    for _ in range(3):
+        for name, guidance in kinds.items():
+            runs[name].append(decode_steps(engine, guidance))
+    return {
+        name: {phase: statistics.median(run[phase] for run in found) for phase in ("step", "sample")}
+        for name, found in runs.items()
+    }
+
+
+def print_guidance_costs(costs: dict[str, dict[str, float]]) -> None:
+    """One line per form; the share is what guidance adds to a step."""
+    free = costs["free"]
+    print(f"\n{f'decode step of {GUIDED_ROWS} rows':<28}{'us/step':>10}{'ratio':>8}{'us/row of sampling':>22}")
+    for name, cost in costs.items():
+        sampling = cost["sample"] / GUIDED_ROWS
+        print(f"{name:<28}{cost['step']:>10.0f}{cost['step'] / free['step']:>8.3f}{sampling:>22.1f}")
+
+
+def print_mask_costs(programs: Path, folder: Path) -> int:
+    """Runs the program that measures single masks; returns its exit status."""
+    environment = {
+        "OGA_TEST_DATA_DIR": str(programs / "data"),
+        "OGA_TEST_LLGUIDANCE_LIBRARY": str(llguidance_library()),
+    }
+    print(flush=True)
+    command = [programs / "simulation" / "guidance_cost", folder]
+    return subprocess.run(command, env=os.environ | environment, check=False).returncode
+
+
 def main() -> int:
     """Prints the table, and writes it with ``--json``."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", help="a model folder (default: SmolLM2, fetched once)")
     parser.add_argument("--repeats", type=int, default=3, help="runs per number, of which the median counts")
+    parser.add_argument("--programs", type=Path, help="the build folder of the tests, for the cost of single masks")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     arguments = parser.parse_args()
     folder = arguments.model or export.pull("smollm2", precision="int8")
@@ -73,6 +146,7 @@ def main() -> int:
             measure(engine, 1, PREFILL_TOKENS, 1)[0] for _ in range(arguments.repeats)
         )
         decode = {rows: median_rate(engine, rows, arguments.repeats) for rows in ROW_COUNTS}
+        guided = guidance_costs(engine)
         runtime = oga.get_ort_version()
     alone = decode[ROW_COUNTS[0]]
     print(f"model {folder}\nruntime {runtime}\n")
@@ -80,10 +154,13 @@ def main() -> int:
     for rows, rate in decode.items():
         print(f"{f'decode, {rows} together':<28}{rate:>10.1f}{rate / alone:>8.2f}")
     print(f"{f'prefill, {PREFILL_TOKENS} tokens':<28}{prefill:>10.1f}{prefill / alone:>8.2f}")
+    print_guidance_costs(guided)
+    status = print_mask_costs(arguments.programs, Path(folder)) if arguments.programs else 0
     if arguments.json:
-        numbers = {"runtime": runtime, "prefill_tokens_per_second": prefill, "decode_tokens_per_second": decode}
+        numbers: dict[str, Any] = {"runtime": runtime, "prefill_tokens_per_second": prefill}
+        numbers |= {"decode_tokens_per_second": decode, "guided_step_microseconds": guided}
         arguments.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
-    return 0
+    return status
 
 
 if __name__ == "__main__":

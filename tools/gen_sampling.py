@@ -2,7 +2,7 @@
 
 The table is OGA_SAMPLING_OPTIONS in ``native/step/sampling_table.h``. Written from it:
 
-- ``oga/_native/sampling_table.py``: the typed keywords, their kinds and the warpers among them;
+- ``oga/_native/sampling_table.py``: the typed keywords, their kinds, what they do, and the warpers among them;
 - ``docs/reference/sampling.rst``, between its two marks: the table as documentation.
 
 Both are committed. ``python tools/gen_sampling.py`` rewrites them; ``--check`` only fails when they are out of date.
@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,7 +89,7 @@ def python_text(table: list[Option]) -> str:
         "",
         "from typing import TypedDict",
         "",
-        '__all__ = ["INTEGERS", "NUMBERS", "WARPERS", "ScalarOptions"]',
+        '__all__ = ["DESCRIPTIONS", "INTEGERS", "NUMBERS", "WARPERS", "ScalarOptions"]',
         "",
         "",
         "class ScalarOptions(TypedDict, total=False):",
@@ -104,7 +105,21 @@ def python_text(table: list[Option]) -> str:
     lines += ["", ""]
     for name, members in (("INTEGERS", integers), ("NUMBERS", numbers), ("WARPERS", warpers)):
         lines += [f"{name} = (", *(f'    "{member}",' for member in members), ")"]
-    return "\n".join([*lines, ""])
+    lines.append("DESCRIPTIONS = {")
+    for option in shared:
+        lines += described(option)
+    return "\n".join([*lines, "}", ""])
+
+
+def described(option: Option) -> list[str]:
+    """An entry of DESCRIPTIONS, in lines of at most 120 columns."""
+    legal = "" if option.type == "bool" else f" [{'; '.join(filter(None, (RANGES[option.range], option.note)))}]"
+    text = option.doc + legal
+    line = f'    "{option.name}": "{text}",'
+    if len(line) <= 120:
+        return [line]
+    pieces = textwrap.wrap(text, 108, drop_whitespace=False)
+    return [f'    "{option.name}": (', *(f'        "{piece}"' for piece in pieces), "    ),"]
 
 
 def page_text(table: list[Option]) -> str:

@@ -85,7 +85,9 @@ bool GrammarTokenizer::IsSpecial(TokenId id) const {
 
 std::string_view GrammarTokenizer::TextOf(TokenId id) const {
   const std::string_view text = token_bytes_->Of(id);
-  const bool is_text = token_bytes_->IsKnown(id) && !IsSpecial(id) && !text.starts_with(kSpecialMark);
+  // A tokenizer may know more tokens than the model has logits.
+  const bool is_token = token_bytes_->IsKnown(id) && static_cast<size_t>(id) < vocab_size_;
+  const bool is_text = is_token && !IsSpecial(id) && !text.starts_with(kSpecialMark);
   return is_text ? text : std::string_view();
 }
 

@@ -1,14 +1,15 @@
 // Which instruction set the kernels use. Chosen once per process: the best the CPU and the operating system support, or
-// what OGA_CPU_ISA names (portable, avx2, avx512).
+// what OGA_CPU_ISA names (portable, avx2, avx512, avx512_bf16, amx). Each includes the ones before it; a kernel without a
+// variant for the chosen one runs its best variant below that.
 #pragma once
 
 #include <string>
 
 namespace oga::kernels {
 
-enum class CpuIsa { kPortable, kAvx2, kAvx512 };
+enum class CpuIsa { kPortable, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 
-// The best variant this machine runs.
+// The best variant this machine runs. Asks the kernel of the operating system for the use of AMX tiles, once.
 CpuIsa BestCpuIsa() noexcept;
 
 // What a process uses whose OGA_CPU_ISA is `requested` (null or empty when unset) on a machine whose best variant is

@@ -21,7 +21,7 @@ constexpr int64_t kWaveItems = 16;         // a run of splits is short enough fo
 const PagedAttentionVariant& VariantOf(CpuIsa isa) {
 #if defined(__x86_64__)
   OGA_CHECK(isa <= BestCpuIsa());
-  if (isa == CpuIsa::kAvx512) return kPagedAttentionAvx512;
+  if (isa >= CpuIsa::kAvx512) return kPagedAttentionAvx512;
   if (isa == CpuIsa::kAvx2) return kPagedAttentionAvx2;
 #endif
   OGA_CHECK(isa == CpuIsa::kPortable);

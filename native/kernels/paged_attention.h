@@ -16,10 +16,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "kernels/cpu_isa.h"
+#include "kernels/parallel_for.h"
 
 namespace oga::kernels {
 
@@ -71,9 +71,6 @@ struct PagedAttentionArgs {
   const float* sin_cache = nullptr;
   float* output = nullptr;  // [num_tokens, num_heads * head_size]
 };
-
-// Calls body(i) once for every i in [0, count), in any order and on any threads, and returns when all are done.
-using ParallelFor = std::function<void(size_t count, const std::function<void(size_t)>& body)>;
 
 // Checks every table entry and length that the computation will follow. Returns an empty string, or a sentence that
 // names the first malformed value; then nothing may be read through the tables.

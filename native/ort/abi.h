@@ -127,6 +127,8 @@ using LoopBody = void (*)(void* state, size_t index);
   X(232, Status*, KernelInfo_GetInputName, (const KernelInfo* info, size_t index, char* out, size_t* size))          \
   X(234, Status*, KernelInfo_GetInputTypeInfo, (const KernelInfo* info, size_t index, TypeInfo** out))               \
   X(244, Status*, KernelInfo_GetNodeName, (const KernelInfo* info, char* out, size_t* size))                         \
+  X(249, Status*, KernelInfoGetConstantInput_tensor,                                                                 \
+    (const KernelInfo* info, size_t index, int* is_constant, const Value** out))                                     \
   X(268, Status*, ShapeInferContext_GetInputTypeShape,                                                               \
     (const ShapeInferContext* context, size_t index, ShapeInfo** out))                                               \
   X(270, Status*, ShapeInferContext_SetOutputTypeShape,                                                              \

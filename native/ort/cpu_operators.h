@@ -9,8 +9,15 @@
 
 namespace oga::ort {
 
+struct MatMulNBitsOp;
+
+// Whose MatMulNBits a session uses when OGA_CPU_MATMUL is `requested` (null or empty when unset): true for liboga's own
+// ("oga", the default), false for the runtime's ("runtime"). Throws Error{kInvalidArgument} for another name.
+bool UsesOwnMatMul(const char* requested);
+
 class CpuOperators {
  public:
+  // Throws Error{kInvalidArgument} when OGA_CPU_MATMUL names nothing we know.
   CpuOperators();
   ~CpuOperators();
 
@@ -18,6 +25,7 @@ class CpuOperators {
   void AddTo(abi::SessionOptions* options) const;
 
  private:
+  std::unique_ptr<const MatMulNBitsOp> matmul_nbits_;  // null when the runtime's is used
   Owned<abi::CustomOpDomain> microsoft_;
 };
 

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <numeric>
 
 #include "ort/make.h"
 
 namespace oga::ort {
 
 namespace {
-constexpr const char* kDoing = "cannot reach a tensor of the running graph";
+constexpr const char* kDoing = "cannot reach a tensor of the graph";
 }
 
 bool KernelTensor::HasShape(std::initializer_list<int64_t> shape) const {
@@ -22,10 +24,12 @@ std::string KernelTensor::ShapeText() const {
   return text + "]";
 }
 
-KernelTensor KernelContext::Input(size_t index) const {
-  const abi::Value* value = nullptr;
-  Check(Api().KernelContext_GetInput(context_, index, &value), kDoing);
-  if (value == nullptr) Throw(StatusCode::kInternal, kDoing, ": input ", index, " is absent");
+int64_t KernelTensor::Elements() const {
+  if (rank > std::size(dims)) return -1;
+  return std::accumulate(dims, dims + rank, int64_t{1}, std::multiplies<>());
+}
+
+KernelTensor ReadTensor(const abi::Value* value) {
   KernelTensor tensor;
   const auto info = Make<abi::ShapeInfo>(Api().GetTensorTypeAndShape, kDoing, value);
   Check(Api().GetTensorElementType(info.get(), &tensor.type), kDoing);
@@ -35,6 +39,13 @@ KernelTensor KernelContext::Input(size_t index) const {
   // the graph updates in place.
   Check(Api().GetTensorMutableData(const_cast<abi::Value*>(value), &tensor.data), kDoing);
   return tensor;
+}
+
+KernelTensor KernelContext::Input(size_t index) const {
+  const abi::Value* value = nullptr;
+  Check(Api().KernelContext_GetInput(context_, index, &value), kDoing);
+  if (value == nullptr) Throw(StatusCode::kInternal, kDoing, ": input ", index, " is absent");
+  return ReadTensor(value);
 }
 
 void* KernelContext::Output(size_t index, std::span<const int64_t> dims) const {

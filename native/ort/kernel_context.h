@@ -11,16 +11,21 @@
 
 namespace oga::ort {
 
-// A tensor of the running graph, of rank 4 at most.
+// A tensor of a graph, of rank 8 at most.
 struct KernelTensor {
   void* data = nullptr;
   ElementType type = ElementType::kUndefined;
-  size_t rank = 0;  // the true one, even when it is above 4
-  int64_t dims[4] = {0, 0, 0, 0};
+  size_t rank = 0;  // the true one, even when it is above 8
+  int64_t dims[8] = {};
 
   bool HasShape(std::initializer_list<int64_t> shape) const;
   std::string ShapeText() const;
+  // -1 for a rank above 8.
+  int64_t Elements() const;
 };
+
+// Describes `value`, whose memory stays the runtime's.
+KernelTensor ReadTensor(const abi::Value* value);
 
 class KernelContext {
  public:

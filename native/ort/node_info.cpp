@@ -60,4 +60,12 @@ TensorInfo NodeInfo::Input(size_t index) const {
   return shape == nullptr ? TensorInfo{} : ReadShapeInfo(shape);
 }
 
+std::optional<KernelTensor> NodeInfo::Constant(size_t index) const {
+  int is_constant = 0;
+  const abi::Value* value = nullptr;
+  Check(Api().KernelInfoGetConstantInput_tensor(info_, index, &is_constant, &value), kDoing);
+  if (is_constant == 0 || value == nullptr) return std::nullopt;
+  return ReadTensor(value);
+}
+
 }  // namespace oga::ort

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ort/abi.h"
+#include "ort/kernel_context.h"
 #include "ort/shape.h"
 
 namespace oga::ort {
@@ -25,6 +26,10 @@ class NodeInfo {
   // An optional input may be absent in the middle of the list; its type may not be asked for then.
   bool HasInput(size_t index) const;
   TensorInfo Input(size_t index) const;
+
+  // The tensor of an input that the node has, if it is the same in every execution. Its memory is the runtime's, for as
+  // long as the session lives.
+  std::optional<KernelTensor> Constant(size_t index) const;
 
  private:
   const abi::KernelInfo* info_;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-__all__ = ["INTEGERS", "NUMBERS", "WARPERS", "ScalarOptions"]
+__all__ = ["DESCRIPTIONS", "INTEGERS", "NUMBERS", "WARPERS", "ScalarOptions"]
 
 
 class ScalarOptions(TypedDict, total=False):
@@ -60,3 +60,45 @@ WARPERS = (
     "xtc_probability",
     "xtc_threshold",
 )
+DESCRIPTIONS = {
+    "ignore_eos": "Treats the model's EOS ids as ordinary tokens; stop tokens still end the turn.",
+    "do_sample": "Draws tokens at random (true) or takes the most likely one (false).",
+    "repetition_penalty": (
+        "Makes tokens of the prompt and the output less likely: divides a positive logit, multiplies any other. [> 0;"
+        " 1 is off]"
+    ),
+    "presence_penalty": "Is subtracted from the logit of every token that the turn's output holds. [finite; 0 is off]",
+    "frequency_penalty": (
+        "Is subtracted from a token's logit once for each time the turn's output holds it. [finite; 0 is off]"
+    ),
+    "no_repeat_ngram_size": (
+        "Never completes a run of this many tokens that the sequence already holds. [>= 0; 0 is off]"
+    ),
+    "dry_multiplier": (
+        "Subtracts dry_multiplier * dry_base ^ (length - dry_allowed_length) from a token that would prolong a "
+        "repetition of `length` tokens. [>= 0; 0 is off]"
+    ),
+    "dry_base": "How fast the DRY penalty grows with the length of the repetition. [>= 1]",
+    "dry_allowed_length": "The shortest repetition that DRY penalises. [>= 1]",
+    "dry_range": "How many of the last tokens DRY searches. [>= 0; 0 is the whole sequence]",
+    "temperature": "Divides the logits before drawing. [>= 0; 0 takes the most likely token]",
+    "top_k": (
+        "Draws among the k most likely tokens. [>= 0; 0 and anything from the vocabulary size up are off, 1 takes the"
+        " most likely token]"
+    ),
+    "typical_p": (
+        "Draws among the smallest set of tokens of most typical surprise whose probability reaches p. [0 to 1; both "
+        "are off]"
+    ),
+    "top_p": "Draws among the smallest set of most likely tokens whose probability reaches p. [0 to 1; both are off]",
+    "min_p": "Draws among the tokens at least p times as likely as the most likely one. [0 to 1; 0 is off]",
+    "top_n_sigma": (
+        "Draws among the tokens whose logit is within n standard deviations of the highest. [>= 0; 0 is off]"
+    ),
+    "xtc_probability": (
+        "How often all tokens of at least xtc_threshold but the least likely of them are excluded. [0 to 1; 0 is off]"
+    ),
+    "xtc_threshold": (
+        "The probability from which XTC counts a token among the top choices. [0 to 1; above 0.5 nothing is excluded]"
+    ),
+}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import oga
 from oga.cli.failures import reported
+from oga.cli.generation import guidance, with_sampling_options
+
+if TYPE_CHECKING:
+    from oga.stream import Generation
 
 app = typer.Typer(
     name="oga",
@@ -65,6 +69,7 @@ def root(
 
 @app.command()
 @reported
+@with_sampling_options
 def run(
     model: ModelArgument,
     prompts: Annotated[
@@ -77,14 +82,24 @@ def run(
     system: Annotated[str | None, typer.Option(help="A system message in front of every prompt.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without the chat template.")] = False,
     max_tokens: Annotated[int, typer.Option("--max-tokens", "-n", min=1, help="The most tokens of one answer.")] = 256,
+    min_tokens: Annotated[int | None, typer.Option(min=0, help="The fewest tokens of one answer.")] = None,
+    stop: Annotated[
+        list[str] | None, typer.Option(help="End an answer before this text; may be given up to 16 times.")
+    ] = None,
+    json_schema: Annotated[
+        str | None, typer.Option(metavar="JSON|FILE", help="Answers are JSON that this schema accepts.")
+    ] = None,
+    json_object: Annotated[bool, typer.Option("--json-object", help="Answers are JSON objects.")] = False,
+    regex: Annotated[str | None, typer.Option(help="Answers match this regular expression as a whole.")] = None,
+    grammar: Annotated[Path | None, typer.Option(help="Answers follow the Lark grammar in this file.")] = None,
+    logprobs: Annotated[
+        int | None,
+        typer.Option(min=0, max=20, help="Show each token's log-probability and those of the N most likely ones."),
+    ] = None,
     sample: Annotated[
         bool | None,
         typer.Option("--sample/--greedy", help="Draw tokens at random, or take the most likely [the model's default]."),
     ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Turns sampling on; higher is more varied.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Turns sampling on, among the k most likely tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Turns sampling on, among the most likely up to p.")] = None,
-    repetition_penalty: Annotated[float | None, typer.Option(help="Above 1, repetitions become less likely.")] = None,
     seed: Annotated[int | None, typer.Option(help="Makes sampling reproducible.")] = None,
     overlay: OverlayOption = None,
     trace_file: Annotated[
@@ -92,6 +107,8 @@ def run(
     ] = None,
     json_output: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answers and nothing else.")] = False,
+    *,
+    sampling: Any,
 ) -> None:
     """Answer one or more prompts, all at the same time.
 
@@ -100,19 +117,21 @@ def run(
     """
     from oga.cli import run as command
 
+    generation: Generation = {
+        "max_new_tokens": max_tokens,
+        "min_new_tokens": min_tokens,
+        "do_sample": sample,
+        "seed": seed,
+        "stop_strings": stop,
+        "guidance": guidance(json_schema, json_object, regex, grammar),
+        "logprobs": logprobs,
+    }
+    generation.update(sampling)
     command.run(
         model,
         command.read_prompts(prompts or [], file),
         command.Style(system=system, raw=raw, json=json_output, quiet=quiet),
-        {
-            "max_new_tokens": max_tokens,
-            "do_sample": sample,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "repetition_penalty": repetition_penalty,
-            "seed": seed,
-        },
+        generation,
         overlay,
         trace_file,
     )

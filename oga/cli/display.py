@@ -16,6 +16,7 @@ from rich.text import Text
 from oga.event import FinishReason
 
 if TYPE_CHECKING:
+    from oga.cli.logprobs import TokenTable
     from oga.statistics import EngineStatistics
     from oga.stream import Stream
 
@@ -89,8 +90,9 @@ class Display(abc.ABC):
 class PlainDisplay(Display):
     """Prints answers in the order of the prompts, never mixed: the first unfinished one grows, later ones wait."""
 
-    def __init__(self, prompts: list[str], *, quiet: bool) -> None:
+    def __init__(self, prompts: list[str], table: TokenTable | None, *, quiet: bool) -> None:
         self._prompts = prompts
+        self._table = table
         self._quiet = quiet
         self._waiting = ["" for _ in prompts]
         self._done = [False for _ in prompts]
@@ -107,6 +109,9 @@ class PlainDisplay(Display):
         self._done[index] = True
         if stream.error is not None:
             self._waiting[index] += f"[failed: {stream.error}]"
+        if self._table is not None and not self._quiet:
+            lines = self._table.lines(stream.logprobs)
+            self._waiting[index] += "".join("\n" + line.translate(self._controls) for line in lines)
 
     def refresh(self) -> None:
         """Writes what may be written."""
@@ -143,8 +148,10 @@ class PlainDisplay(Display):
 class PanelDisplay(Display):
     """One panel per prompt, growing together on a terminal; at the end all answers are printed whole."""
 
-    def __init__(self, prompts: list[str], console: Console | None = None) -> None:
+    def __init__(self, prompts: list[str], table: TokenTable | None = None, console: Console | None = None) -> None:
         self._prompts = prompts
+        self._table = table
+        self._lines: list[list[str]] = [[] for _ in prompts]
         self._texts = ["" for _ in prompts]
         self._endings: list[str | None] = [None for _ in prompts]
         self._console = console or Console()
@@ -164,6 +171,8 @@ class PanelDisplay(Display):
         self._live.stop()
         for index in range(len(self._prompts)):
             self._console.print(self._panel(index, Text(self._texts[index])))
+            for line in self._lines[index]:
+                self._console.print(Text(line.translate(VISIBLE_CONTROLS), style="dim"), soft_wrap=True)
 
     def refresh(self) -> None:
         """The panels refresh themselves."""
@@ -175,6 +184,8 @@ class PanelDisplay(Display):
     def finished(self, index: int, stream: Stream[str]) -> None:
         """Writes below the panel how its answer ended."""
         self._endings[index] = f"failed: {stream.error}" if stream.error is not None else ending(stream)
+        if self._table is not None:
+            self._lines[index] = self._table.lines(stream.logprobs)
 
     def totals(self, totals: Totals) -> None:
         """Writes one line below the panels."""
@@ -213,8 +224,8 @@ def ending(stream: Stream[str]) -> str:
 class JsonDisplay(Display):
     """Collects everything and prints one JSON object."""
 
-    def __init__(self, prompts: list[str]) -> None:
-        self._prompts = prompts
+    def __init__(self, prompts: list[str], table: TokenTable | None) -> None:
+        self._table = table
         self._answers: list[dict[str, Any]] = [{"prompt": prompt, "text": ""} for prompt in prompts]
 
     def refresh(self) -> None:
@@ -234,7 +245,10 @@ class JsonDisplay(Display):
             "error": None if stream.error is None else str(stream.error),
             "usage": None if stream.usage is None else stream.usage._asdict(),
             "token_ids": stream.token_ids,
+            "stop_string_index": stream.matched_stop_string_index,
         }
+        if self._table is not None:
+            self._answers[index]["logprobs"] = self._table.entries(stream.logprobs)
 
     def totals(self, totals: Totals) -> None:
         """Prints everything."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from oga.cli.display import Display, JsonDisplay, PanelDisplay, PlainDisplay, Totals
+from oga.cli.logprobs import TokenTable
 from oga.cli.models import open_engine
 from oga.errors import InvalidArgumentError, OgaError
 
@@ -85,7 +86,8 @@ def run(
             for number, prompt in enumerate(prompts, start=1)
         ]
         start = time.perf_counter()
-        with _display(prompts, style) as display:
+        table = TokenTable(engine.model.tokenizer) if generation.get("logprobs") is not None else None
+        with _display(prompts, style, table) as display:
             _generate(streams, display)
         display.totals(Totals.of(engine.get_statistics(), time.perf_counter() - start))
     failed = [(number, stream.error) for number, stream in enumerate(streams, start=1) if stream.error is not None]
@@ -104,12 +106,12 @@ def _open_stream(engine: Engine, number: int, prompt: str, style: Style, generat
         raise type(error)(f"Prompt {number}: {error}") from error
 
 
-def _display(prompts: list[str], style: Style) -> Display:
+def _display(prompts: list[str], style: Style, table: TokenTable | None) -> Display:
     if style.json:
-        return JsonDisplay(prompts)
+        return JsonDisplay(prompts, table)
     if sys.stdout.isatty() and not style.quiet:
-        return PanelDisplay(prompts)
-    return PlainDisplay(prompts, quiet=style.quiet)
+        return PanelDisplay(prompts, table)
+    return PlainDisplay(prompts, table, quiet=style.quiet)
 
 
 def _generate(streams: Sequence[Stream[str]], display: Display) -> None:

@@ -272,3 +272,13 @@ def test_everything_a_tokenizer_puts_before_a_text_is_there_once(write: Write) -
     whole = [bos, start, *byte_level().encode("hello").ids]
     for emitted in ("", "{{ bos_token }}", f"{BOS}{START}"):
         assert write(emitted + "{{ messages[0].content }}", core).encode(HELLO).tolist() == whole
+
+
+@pytest.mark.parametrize("tokenizer_adds", [False, True])
+def test_a_folder_that_names_no_bos_emits_none(write: Write, tokenizer_adds: bool) -> None:
+    core = with_bos(byte_level()) if tokenizer_adds else byte_level()
+    template = write("{{ bos_token }}{{ messages[0].content }}", core, bos_token=None)
+    bos = template._tokenizer.to_token_id(BOS)
+    ids = template.encode(HELLO).tolist()
+    assert ids == [bos] * tokenizer_adds + byte_level().encode("hello").ids
+    assert template.render(HELLO) == "hello"

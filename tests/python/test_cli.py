@@ -291,6 +291,16 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["run", "{model}", "--file", "{tmp}/absent.txt"], 1, "absent.txt"),
     (["run", "{model}", "--file", "{tmp}/empty.txt"], 1, "holds no prompt"),
     (["run", "{model}", "--file", "{tmp}/bad.jsonl"], 1, "prompt 1 must be a JSON string, not int"),
+    (["run", "{model}", "hi", "--regex", "(a"], 1, "character 1"),
+    (["run", "{model}", "hi", "--json-schema", '{{"typ": 1}}'], 1, "'typ' at #"),
+    (["run", "{model}", "hi", "--json-schema", "{tmp}/absent.json"], 1, "absent.json"),
+    (["run", "{model}", "hi", "--grammar", "{tmp}/absent.lark"], 1, "absent.lark"),
+    (["run", "{model}", "hi", "--grammar", "{tmp}/latin.lark"], 1, "not UTF-8"),
+    (["run", "{model}", "hi", "--stop", ""], 1, "stop string"),
+    (["run", "{model}", "hi", *["--stop", "x"] * 17], 1, "16"),
+    (["run", "{model}", "hi", "--regex", "a", "--json-object"], 2, "--json-object and --regex"),
+    (["run", "{model}", "hi", "--logprobs", "21"], 2, "--logprobs"),
+    (["run", "{model}", "hi", "--min-tokens", "9", "-n", "3"], 1, "min_generated_tokens"),
     (["pull", "unheard-of"], 1, "unheard-of"),
     (["convert", "{tmp}/absent", "{tmp}/out"], 1, "absent"),
     (["info", "{tmp}/absent"], 1, "absent"),
@@ -313,6 +323,7 @@ def test_a_mistake_is_one_clear_line_and_an_exit_code(
 ) -> None:
     (tmp_path / "empty.txt").write_text("\n", encoding="utf-8")
     (tmp_path / "bad.jsonl").write_text("5\n", encoding="utf-8")
+    (tmp_path / "latin.lark").write_bytes(b'start: "\xe9"')
     done = invoke(*(argument.format(model=tiny_folder, tmp=tmp_path) for argument in arguments))
     assert done.exit_code == code, done.output
     assert sentence in done.stderr
@@ -450,7 +461,7 @@ def test_panels_grow_together_and_stay_whole_at_the_end(engine: oga.Engine) -> N
 
     console = Console(force_terminal=True, width=60, height=20, record=True, file=io.StringIO())
     streams = [engine.stream([number + 5], max_new_tokens=2, min_new_tokens=2) for number in range(9)]
-    display = PanelDisplay([f"prompt {number}" for number in range(9)], console)
+    display = PanelDisplay([f"prompt {number}" for number in range(9)], console=console)
     with display:
         for index, stream in enumerate(streams):
             display.piece(index, f"start {index} \x1b[31m " + "word " * 40 + f"end {index}")

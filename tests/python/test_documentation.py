@@ -62,13 +62,17 @@ def beside_folder(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/getting-started.md", "docs/guide/configure.md", "docs/guide/asyncio.md"]
-)
+GUIDES = ("asyncio", "configure", "text", "constrained-output")
+PAGES = ("README.md", "docs/getting-started.md", *(f"docs/guide/{name}.md" for name in GUIDES))
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_a_python_example_runs_and_prints(page: str, beside_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for example in blocks(page, "python"):
+    examples = blocks(page, "python")
+    assert examples
+    for example in examples:
         exec(compile(example, page, "exec"), {})
-    assert capsys.readouterr().out.strip()
+        assert capsys.readouterr().out.strip()
 
 
 def test_the_step_loop_of_the_guide_generates_what_streams_generate(model: oga.Model) -> None:
@@ -95,18 +99,38 @@ def test_the_conversation_of_the_guide_can_be_rewound(engine: oga.Engine) -> Non
         assert names["ask"](engine, request, buffer, [8]) == (3, names["more"])  # type: ignore[operator]
 
 
-def test_the_c_lines_of_the_readme_build_and_run(beside_folder: Path) -> None:
-    (lines,) = blocks("README.md", "c")
-    assert len(lines.splitlines()) <= 16
-    (beside_folder / "host.c").write_text(C_FRAME % lines, encoding="utf-8")
+def run_c(lines: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Builds a program around the lines against the installed package, and runs it in a folder."""
+    (folder / "host.c").write_text(C_FRAME % lines, encoding="utf-8")
     pkgconfig = Path(oga.get_include()).parent / "lib" / "pkgconfig"
     env = os.environ | {"PKG_CONFIG_PATH": str(pkgconfig)}
     compiler = "cc -std=c99 -Wall -Wextra -Wstrict-prototypes -Werror host.c $(pkg-config --cflags --libs oga) -o host"
-    subprocess.run(compiler, shell=True, cwd=beside_folder, env=env, check=True)
-    runtime = re.search(r"\((.*)\)", oga.get_ort_version())
-    assert runtime
-    env["OGA_ORT_LIBRARY"] = runtime[1]
-    done = subprocess.run(
-        [beside_folder / "host"], cwd=beside_folder, env=env, capture_output=True, text=True, check=True
-    )
+    subprocess.run(compiler, shell=True, cwd=folder, env=env, check=True)
+    for variable, version in (
+        ("OGA_ORT_LIBRARY", oga.get_ort_version()),
+        ("OGA_LLGUIDANCE_LIBRARY", oga.get_llguidance_version()),
+    ):
+        path = re.search(r"\((.*)\)", version)
+        assert path
+        env[variable] = path[1]
+    return subprocess.run([folder / "host"], cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def test_the_c_lines_of_the_readme_build_and_run(beside_folder: Path) -> None:
+    (lines,) = blocks("README.md", "c")
+    assert len(lines.splitlines()) <= 16
+    done = run_c(lines, beside_folder)
+    assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
+
+
+def test_the_c_lines_of_the_guide_give_an_answer_its_form(beside_folder: Path) -> None:
+    (lines,) = blocks("README.md", "c")
+    (guided,) = blocks("docs/guide/constrained-output.md", "c")
+    begin = "check(OgaRequestBeginTurn(request, NULL, prompt, prompt_length, &turn));\n"
+    assert begin in lines
+    done = run_c(lines.replace(begin, guided), beside_folder)
+    if done.returncode == 0:
+        assert int(done.stdout) in (2, 3)  # "no" and "yes", which the tiny model writes letter by letter
+    else:
+        assert "libpython3" in done.stderr  # this machine has no shared one

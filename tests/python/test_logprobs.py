@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -112,3 +113,45 @@ def test_an_event_view_that_is_stale_raises(engine: oga.Engine) -> None:
         for name in ("text", "logprobs", "prompt_logprobs"):
             with pytest.raises(oga.InvalidStateError):
                 getattr(event, name)
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "a grammar": {"guidance": ("regex", "[ab]{6}")},
+    "a half character": {"guidance": ("regex", "🙂🙃")},
+    "one choice": {"top_k": 1},
+    "no temperature": {"temperature": 0.0},
+    "a bias against": {"logit_bias": dict.fromkeys(range(3, 60), -100.0)},
+    "few allowed": {"allowed_tokens": [8, 9], "ignore_eos": True},
+    "the end": {"logit_bias": {0: 200.0}},
+}
+
+
+@pytest.mark.parametrize("processed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_they_can_be_written_as_json(engine: oga.Engine, shape: str, processed: bool) -> None:
+    from oga.cli.logprobs import TokenTable
+
+    table = TokenTable(engine.model.tokenizer)
+    with engine.create_request() as request, engine.create_event_buffer(4) as buffer:
+        options = oga.TurnOptions(request, max_generated_tokens=8, emit_text=True, **SHAPES[shape])
+        options.set_logprobs(20, processed=processed)
+        options.set_logprob_tokens([3, 300])
+        request.begin_turn(PROMPT, options)
+        text, tokens, scored = "", [], []
+        while engine.has_pending_requests():
+            for event in engine.run(buffer):
+                text += event.text
+                tokens += [] if event.token is None else [event.token]
+                scored += [] if event.logprobs is None else [event.logprobs]
+    entries = json.loads(json.dumps(table.entries(scored), allow_nan=False))
+    assert [entry["token"] for entry in entries] == tokens
+    assert b"".join(bytes(entry["bytes"]) for entry in entries).decode("utf-8", "replace") == text
+    for entry, given in zip(entries, scored, strict=True):
+        assert entry["logprob"] is not None
+        assert entry["rank"] >= 1
+        top = entry["top"][:-2]
+        assert sum(math.exp(other["logprob"]) for other in top if other["logprob"] is not None) <= 1 + 1e-5
+        if given.rank <= 20:
+            assert entry["token"] in [other["token"] for other in top]
+        assert [other["token"] for other in entry["top"][-2:]] == [3, 300]
+        assert entry["top"][-1]["logprob"] is None  # the tokenizer does not know it

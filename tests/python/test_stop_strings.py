@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -146,3 +147,39 @@ def test_without_a_tokenizer_stop_strings_are_refused_and_ids_go_on(tiny_folder:
         with pytest.raises(oga.NotFoundError, match="tokenizer"):
             request.begin_turn([5], oga.TurnOptions(request, stop_strings=["x"]))
         assert request.begin_turn([5], oga.TurnOptions(request, max_generated_tokens=2)) == 1
+
+
+# text of the turn: stop strings, what is seen, which of them ended it
+TOLD: list[tuple[str, list[str], str, int | None]] = [
+    ("UNO DUE TRE", ["TRE\nAAAA"], "UNO DUE TRE", None),
+    (" Alice!", ["\n", "Alice:"], " Alice!", None),
+    (" Alice: hello", ["\n", "Alice:"], " ", 1),
+    ("one\ntwo", ["two", "\n"], "one", 1),
+    ("abcabd", ["abd"], "abc", 0),
+    ("aaaab", ["aab"], "aa", 0),
+    ("say stop", ["p", "stop", "op"], "say ", 1),
+    ("é水👍🏽!", ["👍"], "é水", 0),
+    ("é水👍🏽!", ["🏽?"], "é水👍🏽!", None),
+    ("end", ["end"], "", 0),
+]
+
+
+@pytest.mark.parametrize(("told", "stops", "seen", "index"), TOLD)
+@pytest.mark.parametrize("limit", [None, 5])
+def test_streamed_and_whole_are_equal_and_nothing_follows_a_stop(
+    engine: oga.Engine, told: str, stops: list[str], seen: str, index: int | None, limit: int | None
+) -> None:
+    stream = engine.stream(PROMPT, guidance=("regex", re.escape(told)), stop_strings=stops, max_new_tokens=limit)
+    shown = ""
+    for piece in stream:
+        shown += piece
+        assert seen.startswith(shown) or limit is not None
+    whole = engine.model.tokenizer.decode(stream.token_ids)
+    if stream.finish_reason is oga.FinishReason.STOP_STRING:
+        assert shown == seen
+        assert stream.matched_stop_string_index == index
+        assert whole.startswith(seen)
+    else:
+        assert shown == whole
+        assert stream.matched_stop_string_index is None
+        assert index is None or limit is not None

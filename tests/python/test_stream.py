@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from driving import finish, generate
+from tokenizers import Tokenizer as Core
+from tokenizers import processors
 
 import oga
 
@@ -231,3 +234,41 @@ def test_a_turn_that_fails_raises_after_its_pieces_and_harms_nobody(poisoned_fol
         assert isinstance(bad.error, oga.ModelError)
         assert list(engine.stream([5, 6], max_new_tokens=6)) == wanted
         assert engine.get_statistics().live_requests == 0
+
+
+def test_special_tokens_that_the_model_writes_are_hidden_unless_asked_for(engine: oga.Engine) -> None:
+    tokenizer = engine.model.tokenizer
+    special, letter = tokenizer.to_token_id("<|im_start|>"), tokenizer.to_token_id("a")
+    for shows in (False, True):
+        with engine.create_request() as request, engine.create_event_buffer(4) as buffer:
+            options = oga.TurnOptions(request, max_generated_tokens=30, allowed_tokens=[special, letter])
+            options.set_do_sample(True)
+            options.set_temperature(100.0)
+            options.set_seed(1)
+            options.set_emit_text(True, include_special_tokens=shows)
+            request.begin_turn([5, 6], options)
+            text, tokens = "", []
+            while engine.has_pending_requests():
+                for event in engine.run(buffer):
+                    text += event.text
+                    tokens.append(event.token)
+        assert special in tokens
+        assert text == tokenizer.decode(tokens, skip_special_tokens=not shows)
+        assert ("<|im_start|>" in text) is shows
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_a_text_prompt_begins_as_the_tokenizer_says(tiny_folder: Path, tmp_path: Path, adds: bool) -> None:
+    folder = shutil.copytree(tiny_folder, tmp_path / "model")
+    if adds:
+        core = Core.from_file(str(folder / "tokenizer.json"))
+        bos = core.token_to_id("<|im_start|>")
+        core.post_processor = processors.TemplateProcessing(
+            single="<|im_start|> $A", special_tokens=[("<|im_start|>", bos)]
+        )
+        core.save(str(folder / "tokenizer.json"))
+    with oga.Model(folder) as model, oga.Engine(model) as engine:
+        stream = engine.stream("abc", max_new_tokens=1)
+        list(stream)
+        assert stream.usage is not None
+        assert stream.usage.prompt_tokens == 3 + adds

@@ -80,12 +80,20 @@ def command_docs(_: argparse.Namespace) -> int:
 
 def command_bench(arguments: argparse.Namespace) -> int:
     """Measures the cost of a step without a model, then the engine with the small model of ``make run``."""
-    prepare("cpu", "cli", "export", native_tests=True)
+    prepare("cpu", "cli", "export", "grammar", native_tests=True)
     builds.build_wheel()
     builds.build_release_tests()
     status = subprocess.run([builds.SIMULATION / "step_overhead"], cwd=ROOT, check=False).returncode
-    command = [environment.PYTHON, ROOT / "tools" / "bench.py", *arguments.rest]
+    command = [environment.PYTHON, ROOT / "tools" / "bench.py", "--programs", builds.RELEASE / "tests", *arguments.rest]
     return status or subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def command_guided(arguments: argparse.Namespace) -> int:
+    """Lets the small model of ``make run`` answer in the form of many JSON schemas, and checks every answer."""
+    prepare("dev")
+    builds.build_wheel()
+    command = [environment.PYTHON, ROOT / "tools" / "guided.py", *arguments.rest]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def command_simulate(arguments: argparse.Namespace) -> int:
@@ -112,6 +120,7 @@ def main() -> int:
         "check": command_check,
         "docs": command_docs,
         "bench": command_bench,
+        "guided": command_guided,
         "simulate": command_simulate,
         "soak": command_soak,
         "build": command_build,

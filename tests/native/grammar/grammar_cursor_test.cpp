@@ -197,6 +197,23 @@ TEST(GrammarCursor, AnEncoderThatIsWrongIsNotBelieved) {
   }
 }
 
+// A tokenizer may know tokens for which the model has no logits.
+TEST(GrammarCursor, ForcedTextHasOnlyTokensThatTheModelHas) {
+  test::UseLibrary();
+  const auto model_tokens = static_cast<size_t>(test::WordId(" world"));
+  const std::vector<TokenId> eos{test::kEos};
+  GrammarCompiler compiler(
+      std::make_shared<const GrammarTokenizer>(test::Vocabulary(), model_tokens, eos, WordEncoder()));
+  GrammarCursor cursor(compiler.Compile(MakeGrammarSpec("regex", "hello world(a|b)")));
+  std::vector<TokenId> forced(16);
+  const size_t count = cursor.ForcedTokens(forced);
+  ASSERT_GE(count, 3u);
+  EXPECT_EQ(forced[0], test::WordId("hello"));
+  EXPECT_EQ(forced[1], ' ');
+  for (size_t i = 0; i < count; ++i) EXPECT_LT(static_cast<size_t>(forced[i]), model_tokens);
+  for (size_t i = 0; i < count; ++i) Take(cursor, forced[i]);
+}
+
 TEST(GrammarCursor, GuidanceBetweenTwoTokensMayRepeat) {
   const GrammarSpec spec = MakeDelimitedSpec(test::kOpen, test::kClose, "start: /[0-9]+/ \";\"?");
   const auto cursor = NewCursor(spec);

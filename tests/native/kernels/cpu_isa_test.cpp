@@ -27,7 +27,9 @@ TEST(CpuIsa, TakesTheBestWhenNothingIsAsked) {
 TEST(CpuIsa, TakesWhatIsAskedWhenTheMachineRunsIt) {
   EXPECT_EQ(ResolveCpuIsa("portable", CpuIsa::kAvx512), CpuIsa::kPortable);
   EXPECT_EQ(ResolveCpuIsa("avx2", CpuIsa::kAvx512), CpuIsa::kAvx2);
-  EXPECT_EQ(ResolveCpuIsa("avx512", CpuIsa::kAvx512), CpuIsa::kAvx512);
+  EXPECT_EQ(ResolveCpuIsa("avx512", CpuIsa::kAmx), CpuIsa::kAvx512);
+  EXPECT_EQ(ResolveCpuIsa("avx512_bf16", CpuIsa::kAmx), CpuIsa::kAvx512Bf16);
+  EXPECT_EQ(ResolveCpuIsa("amx", CpuIsa::kAmx), CpuIsa::kAmx);
 }
 
 TEST(CpuIsa, RefusesAnUnknownNameAndListsTheChoices) {
@@ -35,8 +37,8 @@ TEST(CpuIsa, RefusesAnUnknownNameAndListsTheChoices) {
   EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(
       error.message(),
-      "OGA_CPU_ISA is \"AVX2\", which is not one of: portable, avx2, avx512; unset it to use the best this machine "
-      "runs (avx2)");
+      "OGA_CPU_ISA is \"AVX2\", which is not one of: portable, avx2, avx512, avx512_bf16, amx; unset it to use the "
+      "best this machine runs (avx2)");
 }
 
 TEST(CpuIsa, RefusesAVariantTheMachineLacksAndListsWhatItHas) {

@@ -9,3 +9,9 @@ add_custom_command(
   VERBATIM)
 add_custom_target(paged_attention_golden DEPENDS ${golden})
 add_dependencies(test_kernels paged_attention_golden)
+
+# Tiles in plain arithmetic under the product that is written for AMX.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/native/kernels/emulated_tiles_avx512bf16.cpp PROPERTIES
+    COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512bf16;-mavx2;-mfma;-mf16c;-ffp-contract=off")
+endif()

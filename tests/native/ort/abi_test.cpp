@@ -89,6 +89,7 @@ void RunOnce() {
 TEST_F(DeclaredSlots, AreAllCalledByRealUse) {
   RunOnce();
   { const Session packed(test::DataPath("models/packed_float16/model.onnx"), {}); }
+  { const Session quantised(test::DataPath("models/matmul_nbits/plain.onnx"), {}); }
   EXPECT_THROW(Session(test::DataPath("models/operators/softcap.onnx"), {}), Error);
   Shutdown();
 

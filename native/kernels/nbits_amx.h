@@ -1,0 +1,216 @@
+// The quantised product on AMX tiles of bfloat16. A tile multiplication is the arithmetic of nbits_matmul.h by
+// definition, so the bits are those of the vector variants; weights are decoded to bfloat16 by their code.
+//
+// Written over `Tiles`, which nbits_matmul_amx.cpp fills with the instructions. Tests fill it with the arithmetic that
+// Intel documents for them, which runs where the tiles do not exist.
+//
+// Tiles 0 to 3 hold the sums of up to 32 rows times 32 columns, 4 and 5 activations of 16 rows each, 6 and 7 weights of
+// 16 columns each. Included after nbits_lanes_avx512.h, compiled for AVX512_BF16.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/nbits_product.h"
+#include "kernels/nbits_variant.h"
+
+namespace oga::kernels {
+namespace {
+
+inline int32_t Lower(int32_t a, int32_t b) { return a < b ? a : b; }
+inline int32_t Higher(int32_t a, int32_t b) { return a > b ? a : b; }
+
+inline constexpr int32_t kTileRows = 16;
+inline constexpr int32_t kTileStride = 64;                            // bytes of a tile's row
+inline constexpr int32_t kTileHalves = 32;                            // bfloat16 numbers of a tile's row
+inline constexpr int32_t kDecodedFloats = 2 * kTileRows * kTileRows;  // two tiles of weights
+inline constexpr int32_t kMostTiledRows = 256;                        // whose sums stay in the caches
+inline constexpr int32_t kChunkUnits = 16;                            // decoded at once, for all rows
+inline constexpr int32_t kRing = 4, kDecodeAhead = 2;                 // units, when rows are few
+
+// Staged: [tiles of 16 rows][units][rows of the tile][32] in bfloat16.
+inline int32_t RowsOfTile(const NBitsCall& call, int32_t tile) {
+  return Lower(kTileRows, call.rows - tile * kTileRows);
+}
+inline const uint16_t* StagedTile(const NBitsCall& call, int32_t tile, int32_t unit) {
+  return reinterpret_cast<const uint16_t*>(call.staged) +
+         (int64_t{tile} * kTileRows * call.layout.units + int64_t{unit} * RowsOfTile(call, tile)) * kTileHalves;
+}
+
+// The sums of a pair of row tiles, in the order of the tiles.
+struct TileSums {
+  alignas(64) float values[4][kTileRows * kTileRows];
+};
+
+template <class S, class Tiles>
+struct AmxEntry {
+  static void StageRow(const NBitsCall& call, int32_t row) {
+    const float* const from = call.activations + row * call.k;
+    const int32_t tile = row / kTileRows;
+    for (int32_t unit = 0; unit < call.layout.units; ++unit) {
+      const int64_t first = int64_t{unit} * kUnitK;
+      uint16_t* const to = const_cast<uint16_t*>(StagedTile(call, tile, unit)) + row % kTileRows * kTileHalves;
+      if (first + kUnitK <= call.k) {
+        S::StageHalves(S::Load(from + first), to);
+        S::StageHalves(S::Load(from + first + 16), to + 16);
+        continue;
+      }
+      float last[kUnitK] = {};
+      for (int64_t i = 0; first + i < call.k; ++i) last[i] = from[first + i];
+      S::StageHalves(S::Load(last), to);
+      S::StageHalves(S::Load(last + 16), to + 16);
+    }
+  }
+
+  static void Stage(const NBitsCall& call, RowRange rows) {
+    const typename S::FlushDenormals flush;
+    for (int32_t row = rows.begin; row < rows.end; ++row) StageRow(call, row);
+  }
+
+  // One unit for a pair of row tiles, or for one.
+  template <bool two>
+  static inline void MultiplyTiles(const uint16_t* low, const uint16_t* high, const float* decoded) {
+    Tiles::template Load<4>(low, kTileStride);
+    Tiles::template Load<6>(decoded, kTileStride);
+    Tiles::template Multiply<0, 4, 6>();
+    if constexpr (two) {
+      Tiles::template Load<5>(high, kTileStride);
+      Tiles::template Multiply<2, 5, 6>();
+    }
+    Tiles::template Load<7>(decoded + kDecodedFloats / 2, kTileStride);
+    Tiles::template Multiply<1, 4, 7>();
+    if constexpr (two) Tiles::template Multiply<3, 5, 7>();
+  }
+
+  template <bool two>
+  static inline void ZeroTiles() {
+    Tiles::template Zero<0>();
+    Tiles::template Zero<1>();
+    if constexpr (two) {
+      Tiles::template Zero<2>();
+      Tiles::template Zero<3>();
+    }
+  }
+  template <bool two>
+  static inline void LoadTiles(const TileSums& sums) {
+    Tiles::template Load<0>(sums.values[0], kTileStride);
+    Tiles::template Load<1>(sums.values[1], kTileStride);
+    if constexpr (two) {
+      Tiles::template Load<2>(sums.values[2], kTileStride);
+      Tiles::template Load<3>(sums.values[3], kTileStride);
+    }
+  }
+  template <bool two>
+  static inline void StoreTiles(TileSums* sums) {
+    Tiles::template Store<0>(sums->values[0], kTileStride);
+    Tiles::template Store<1>(sums->values[1], kTileStride);
+    if constexpr (two) {
+      Tiles::template Store<2>(sums->values[2], kTileStride);
+      Tiles::template Store<3>(sums->values[3], kTileStride);
+    }
+  }
+
+  static void WriteSums(const NBitsCall& call, int32_t panel, int32_t first_row, int32_t rows, const TileSums& sums) {
+    for (int32_t row = 0; row < rows; ++row) {
+      const int32_t tile = row / kTileRows * 2, in_tile = row % kTileRows * kTileRows;
+      WriteRow<S>(call, S::Load(sums.values[tile] + in_tile), S::Load(sums.values[tile + 1] + in_tile), first_row + row,
+                  panel);
+    }
+  }
+
+  // Up to 32 rows: sums stay in the tiles all along K, units are decoded a little ahead of their use.
+  template <int bits, bool has_zero, bool two>
+  static void ThinTiles(const NBitsCall& call, int32_t panel, RowRange rows) {
+    const NBitsLayout& layout = call.layout;
+    const int32_t tile = rows.begin / kTileRows;
+    alignas(64) float ring[kRing][kDecodedFloats];
+    UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
+    const auto decode_next = [&] {
+      if (stream.unit == layout.units) return;
+      DecodeUnit<S, bits, has_zero>(layout, stream, ring[stream.unit % kRing]);
+      stream.Next(layout);
+    };
+    for (int32_t i = 0; i < kDecodeAhead; ++i) decode_next();
+    ZeroTiles<two>();
+    for (int32_t unit = 0; unit < layout.units; ++unit) {
+      decode_next();
+      MultiplyTiles<two>(StagedTile(call, tile, unit), two ? StagedTile(call, tile + 1, unit) : nullptr,
+                         ring[unit % kRing]);
+    }
+    TileSums sums;
+    StoreTiles<two>(&sums);
+    WriteSums(call, panel, rows.begin, rows.end - rows.begin, sums);
+  }
+
+  // A run of decoded units for a pair of row tiles. `first_unit` of 0 begins the sums.
+  template <bool two>
+  static void MultiplyChunk(const NBitsCall& call, int32_t tile, int32_t first_unit, int32_t units,
+                            const float* decoded, TileSums* sums) {
+    first_unit == 0 ? ZeroTiles<two>() : LoadTiles<two>(*sums);
+    for (int32_t i = 0; i < units; ++i) {
+      MultiplyTiles<two>(StagedTile(call, tile, first_unit + i),
+                         two ? StagedTile(call, tile + 1, first_unit + i) : nullptr, decoded + i * kDecodedFloats);
+    }
+    StoreTiles<two>(sums);
+  }
+
+  // More rows: a run of units is decoded once and used by all of them.
+  template <int bits, bool has_zero>
+  static void WideTiles(const NBitsCall& call, int32_t panel, RowRange rows) {
+    const NBitsLayout& layout = call.layout;
+    alignas(64) float decoded[kChunkUnits * kDecodedFloats];
+    TileSums sums[kMostTiledRows / (2 * kTileRows)];
+    UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
+    while (stream.unit < layout.units) {
+      const int32_t first_unit = stream.unit;
+      const int32_t units = Lower(kChunkUnits, layout.units - first_unit);
+      for (int32_t i = 0; i < units; ++i, stream.Next(layout)) {
+        DecodeUnit<S, bits, has_zero>(layout, stream, decoded + i * kDecodedFloats);
+      }
+      for (int32_t row = rows.begin; row < rows.end; row += 2 * kTileRows) {
+        TileSums* const pair = &sums[(row - rows.begin) / (2 * kTileRows)];
+        const bool two = rows.end - row > kTileRows;
+        Configure(rows.end - row);
+        (two ? MultiplyChunk<true> : MultiplyChunk<false>)(call, row / kTileRows, first_unit, units, decoded, pair);
+      }
+    }
+    for (int32_t row = rows.begin; row < rows.end; row += 2 * kTileRows) {
+      WriteSums(call, panel, row, Lower(2 * kTileRows, rows.end - row), sums[(row - rows.begin) / (2 * kTileRows)]);
+    }
+  }
+
+  // For the pair of row tiles at the start of so many rows.
+  static void Configure(int32_t rows) {
+    const int32_t low = Lower(kTileRows, rows);
+    Tiles::Configure(low, Lower(kTileRows, Higher(rows - kTileRows, 1)));
+  }
+
+  template <int bits, bool has_zero>
+  static void MultiplyPanels(const NBitsCall& call, PanelRange panels, RowRange rows) {
+    const int32_t count = rows.end - rows.begin;
+    Configure(count);
+    for (int32_t panel = panels.begin; panel < panels.end; ++panel) {
+      if (count <= kTileRows) {
+        ThinTiles<bits, has_zero, false>(call, panel, rows);
+      } else if (count <= 2 * kTileRows) {
+        ThinTiles<bits, has_zero, true>(call, panel, rows);
+      } else {
+        WideTiles<bits, has_zero>(call, panel, rows);
+      }
+    }
+    Tiles::Release();
+  }
+
+  static void Multiply(const NBitsCall& call, PanelRange panels, RowRange rows) {
+    const typename S::FlushDenormals flush;
+    const bool has_zero = call.layout.zero_kind != ZeroKind::kNone;
+    const auto multiply = call.layout.bits == 4 ? (has_zero ? MultiplyPanels<4, true> : MultiplyPanels<4, false>)
+                                                : (has_zero ? MultiplyPanels<8, true> : MultiplyPanels<8, false>);
+    multiply(call, panels, rows);
+  }
+
+  static constexpr NBitsVariant kTable = {kTileStride, 2 * kTileRows, kMostTiledRows, Stage, Multiply};
+};
+
+}  // namespace
+}  // namespace oga::kernels

@@ -1,0 +1,189 @@
+#include "kernels/nbits_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "kernels/float16.h"
+
+namespace oga::kernels {
+
+namespace {
+
+constexpr float kLeastNormalHalf = 0x1p-14f;
+constexpr int kLargestHalfExponent = 15;  // the greatest scale lies in [2^14, 2^15)
+constexpr int kMostShift = 100;           // both powers of two, of scaling and of undoing it, are normal floats
+
+int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Chooses how scales are stored. `scale` is what they are multiplied by.
+void ChooseScales(const float* scales, int64_t count, NBitsLayout* layout, float* scale) {
+  float least = std::numeric_limits<float>::infinity(), most = 0.0f;
+  bool finite = true;
+  for (int64_t i = 0; i < count; ++i) {
+    const float size = std::fabs(scales[i]);
+    finite = finite && std::isfinite(size);
+    most = std::max(most, size);
+    if (size != 0.0f) least = std::min(least, size);
+  }
+  int exponent = 0;
+  if (finite && most > 0.0f) std::frexp(most, &exponent);
+  const int shift = kLargestHalfExponent - exponent;
+  layout->half_scales = finite && std::abs(shift) <= kMostShift;
+  if (layout->half_scales && most > 0.0f) layout->half_scales = std::ldexp(least, shift) >= kLeastNormalHalf;
+  if (!layout->half_scales) return;
+  *scale = std::ldexp(1.0f, shift);
+  layout->unscale = std::ldexp(1.0f, -shift);
+}
+
+void Arrange(const NBitsSource& source, NBitsLayout* layout) {
+  layout->bits = source.bits;
+  layout->n = source.n;
+  layout->units = static_cast<int32_t>(DivideUp(source.k, kUnitK));
+  layout->panels = static_cast<int32_t>(DivideUp(source.n, kPanelColumns));
+  layout->zero_kind = source.packed_zeros != nullptr  ? ZeroKind::kUint8
+                      : source.float_zeros != nullptr ? ZeroKind::kFloat
+                                                      : ZeroKind::kNone;
+  layout->blocks_per_group = source.block_size < kUnitK ? 2 : 1;
+  layout->units_per_group = std::max(source.block_size / kUnitK, 1);
+  const int32_t scale_bytes = layout->half_scales ? 2 : 4;
+  const int32_t zero_bytes = layout->zero_kind == ZeroKind::kNone ? 0 : layout->zero_kind == ZeroKind::kUint8 ? 1 : 4;
+  layout->zeros_offset = layout->blocks_per_group * kPanelColumns * scale_bytes;
+  layout->header_bytes = layout->zeros_offset + layout->blocks_per_group * kPanelColumns * zero_bytes;
+  layout->unit_bytes = kUnitK * kPanelColumns * source.bits / 8;
+  layout->panel_bytes = DivideUp(layout->units, layout->units_per_group) * layout->header_bytes +
+                        int64_t{layout->units} * layout->unit_bytes;
+}
+
+float Canonical(float value) { return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value; }
+
+class Packer {
+ public:
+  Packer(const NBitsSource& source, const NBitsLayout& layout, float scale)
+      : source_(source),
+        layout_(layout),
+        scale_(scale),
+        blocks_(DivideUp(source.k, source.block_size)),
+        block_bytes_(source.block_size * source.bits / 8),
+        zero_row_bytes_(DivideUp(blocks_ * source.bits, 8)),
+        middle_(layout.zero_kind == ZeroKind::kNone ? (source.bits == 4 ? 0x88888888u : 0x80808080u) : 0u) {}
+
+  void PackPanel(int64_t panel, uint8_t* out) const {
+    const int64_t first = panel * kPanelColumns;
+    const int32_t columns = static_cast<int32_t>(std::min<int64_t>(kPanelColumns, source_.n - first));
+    const int32_t column_bytes = layout_.order == CodeOrder::kColumns ? 4 : 8;
+    for (int32_t unit = 0; unit < layout_.units; ++unit) {
+      if (unit % layout_.units_per_group == 0) {
+        for (int32_t block = 0; block < layout_.blocks_per_group; ++block) PackHeader(first, columns, unit, block, out);
+        out += layout_.header_bytes;
+      }
+      for (int32_t column = 0; column < columns; ++column) {
+        uint8_t* const to = out + column * column_bytes;
+        layout_.bits == 4 ? PackCodes<4>(first + column, unit, to) : PackCodes<8>(first + column, unit, to);
+      }
+      out += layout_.unit_bytes;
+    }
+  }
+
+ private:
+  void PackHeader(int64_t first, int32_t columns, int32_t unit, int32_t block, uint8_t* header) const {
+    const int64_t index = int64_t{unit} * kUnitK / source_.block_size + block;
+    if (index >= blocks_) return;
+    for (int32_t column = 0; column < columns; ++column) {
+      const int64_t from = (first + column) * blocks_ + index;
+      const int32_t to = block * kPanelColumns + column;
+      const float scale = source_.scales[from];
+      if (layout_.half_scales) {
+        const Float16 half = ToFloat16(scale * scale_);
+        std::memcpy(header + to * 2, &half, 2);
+      } else {
+        const float kept = Canonical(scale);
+        std::memcpy(header + to * 4, &kept, 4);
+      }
+      uint8_t* const zeros = header + layout_.zeros_offset;
+      if (layout_.zero_kind == ZeroKind::kUint8) zeros[to] = PackedZero(first + column, index);
+      if (layout_.zero_kind != ZeroKind::kFloat) continue;
+      const float zero = Canonical(source_.float_zeros[from]);
+      std::memcpy(zeros + to * 4, &zero, 4);
+    }
+  }
+
+  uint8_t PackedZero(int64_t column, int64_t block) const {
+    const uint8_t* const row = source_.packed_zeros + column * zero_row_bytes_;
+    return source_.bits == 8 ? row[block] : static_cast<uint8_t>(row[block / 2] >> (block % 2 * 4) & 15);
+  }
+
+  template <int bits>
+  void PackCodes(int64_t column, int32_t unit, uint8_t* out) const {
+    const int64_t begin = int64_t{unit} * kUnitK * bits / 8;
+    const int64_t row_bytes = blocks_ * block_bytes_;
+    uint32_t codes[bits] = {};
+    std::memcpy(codes, source_.codes + column * row_bytes + begin,
+                static_cast<size_t>(std::min<int64_t>(sizeof(codes), row_bytes - begin)));
+    for (uint32_t& word : codes) word ^= middle_;
+    if (layout_.order == CodeOrder::kColumns) {
+      for (int word = 0; word < bits; ++word) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 4);
+      return;
+    }
+    for (int word = 0; word < bits; word += 2) Split<bits>(&codes[word], &codes[word + 1], 0);
+    if (layout_.order == CodeOrder::kChains) {
+      for (int word = 0; word < bits; word += 4) {
+        Split<bits>(&codes[word], &codes[word + 2], 1);
+        Split<bits>(&codes[word + 1], &codes[word + 3], 1);
+        std::swap(codes[word + 1], codes[word + 2]);
+      }
+    }
+    for (int word = 0; word < bits; word += 2) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 8);
+  }
+
+  // Turns two words with the codes of successive positions into one with every other code, beginning with `lead`, and
+  // one with the others.
+  template <int bits>
+  static void Split(uint32_t* first, uint32_t* second, int lead) {
+    const uint64_t both = *first | uint64_t{*second} << 32;
+    *first = Squeeze<bits>(both >> (lead * bits));
+    *second = Squeeze<bits>(both >> ((1 - lead) * bits));
+  }
+
+  // Every other code, beginning with the lowest.
+  template <int bits>
+  static uint32_t Squeeze(uint64_t codes) {
+    if (bits == 4) {
+      codes &= 0x0f0f0f0f0f0f0f0fu;
+      codes |= codes >> 4;
+    }
+    codes &= 0x00ff00ff00ff00ffu;
+    codes = (codes | codes >> 8) & 0x0000ffff0000ffffu;
+    return static_cast<uint32_t>(codes | codes >> 16);
+  }
+
+  const NBitsSource& source_;
+  const NBitsLayout& layout_;
+  const float scale_;
+  const int64_t blocks_;
+  const int64_t block_bytes_;
+  const int64_t zero_row_bytes_;
+  const uint32_t middle_;
+};
+
+}  // namespace
+
+NBitsWeights::NBitsWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena) : isa_(isa), k_(source.k) {
+  OGA_CHECK(source.bits == 4 || source.bits == 8);
+  OGA_CHECK(source.block_size >= 16 && source.block_size <= 256 && (source.block_size & (source.block_size - 1)) == 0);
+  layout_.order = isa == CpuIsa::kAmx          ? CodeOrder::kPairs
+                  : isa == CpuIsa::kAvx512Bf16 ? CodeOrder::kChains
+                                               : CodeOrder::kColumns;
+  float scale = 1.0f;
+  ChooseScales(source.scales, source.n * DivideUp(source.k, source.block_size), &layout_, &scale);
+  Arrange(source, &layout_);
+  uint8_t* const data = arena->Allocate(static_cast<size_t>(layout_.panel_bytes * layout_.panels));
+  const Packer packer(source, layout_, scale);
+  for (int64_t panel = 0; panel < layout_.panels; ++panel) packer.PackPanel(panel, data + panel * layout_.panel_bytes);
+  data_ = data;
+}
+
+}  // namespace oga::kernels

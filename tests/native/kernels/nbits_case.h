@@ -1,0 +1,78 @@
+// Builds products with quantised weights for the tests, and computes what they must give.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu_isa.h"
+#include "kernels/nbits_matmul.h"
+#include "kernels/nbits_variant.h"
+#include "kernels/nbits_weights.h"
+
+namespace oga::kernels {
+
+enum class Zeros { kNone, kPacked, kFloat };
+
+struct NBitsSpec {
+  int64_t k = 96;
+  int64_t n = 40;
+  int32_t bits = 4;
+  int32_t block_size = 32;
+  Zeros zeros = Zeros::kNone;
+  bool bias = false;
+  float scale_spread = 4.0f;  // columns' scales differ by up to this factor
+  float outliers = 1.0f;      // every 97th position of K has activations this many times larger
+  uint32_t seed = 1;
+
+  std::string Describe() const;
+};
+
+// Every variant this machine runs.
+std::vector<CpuIsa> NBitsIsas();
+
+// The operator's inputs, in memory of exactly their size.
+class NBitsCase {
+ public:
+  NBitsCase(const NBitsSpec& spec, int64_t rows);
+
+  NBitsSource Source() const;
+
+  // The output of rows [first, first + count), as one call.
+  std::vector<float> Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const;
+  std::vector<float> Run(CpuIsa isa) const;
+  // By a variant of the test's own, over weights packed for `isa`.
+  std::vector<float> Run(const NBitsVariant& variant, CpuIsa isa, int64_t first, int64_t count,
+                         const ParallelFor& parallel_for) const;
+
+  // Fails the test where `output`, of all rows, is further from the product in double precision than the roundings of
+  // activations, scales, weights and sums allow.
+  void ExpectNear(const std::vector<float>& output) const;
+  // |output - product| / |product| over everything.
+  double RelativeError(const std::vector<float>& output) const;
+  // The arithmetic that nbits_matmul.h promises, spelled out one number at a time. For scales that are halves, and for
+  // numbers and products far from denormals.
+  std::vector<float> Promised() const;
+
+  const NBitsSpec spec;
+  const int64_t rows;
+  const int64_t blocks;
+  std::vector<float> activations, scales, float_zeros, bias;
+  std::vector<uint8_t> codes, packed_zeros;
+
+ private:
+  template <typename MatMul>
+  std::vector<float> RunBy(CpuIsa isa, int64_t first, int64_t count, const MatMul& matmul) const;
+  double Zero(int64_t column, int64_t block) const;
+  int32_t Code(int64_t column, int64_t k) const;
+};
+
+#if defined(__x86_64__)
+// The product for AMX over tiles in plain arithmetic; for CPUs with AVX512_BF16.
+extern const NBitsVariant kNBitsEmulatedTiles;
+#endif
+
+// Fails the test at the first element whose bits differ.
+void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b);
+
+}  // namespace oga::kernels

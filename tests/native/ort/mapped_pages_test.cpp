@@ -1,0 +1,81 @@
+#include "ort/mapped_pages.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "support/test_data.h"
+
+namespace oga::ort {
+namespace {
+
+constexpr size_t kBytes = size_t{1} << 20;
+
+// A file of kBytes threes, mapped as the runtime maps weights.
+class MappedPages : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = test::DataPath("mapped_pages.XXXXXX");
+    const int file = mkstemp(path.data());
+    ASSERT_GE(file, 0);
+    const std::vector<uint8_t> content(kBytes, 3);
+    ASSERT_EQ(write(file, content.data(), kBytes), static_cast<ssize_t>(kBytes));
+    data_ = static_cast<uint8_t*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0));
+    close(file);
+    unlink(path.c_str());
+    ASSERT_NE(data_, MAP_FAILED);
+  }
+  void TearDown() override { munmap(data_, kBytes); }
+
+  uint64_t Sum() const {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < kBytes; ++i) sum += data_[i];
+    return sum;
+  }
+
+  uint8_t* data_ = nullptr;
+};
+
+// How many pages of the process's own tables hold something for [data, data + bytes).
+size_t PagesHeld(const uint8_t* data, size_t bytes) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const int file = open("/proc/self/pagemap", O_RDONLY);
+  size_t held = 0;
+  for (size_t at = 0; at < bytes; at += page) {
+    uint64_t entry = 0;
+    const auto offset = static_cast<off_t>((reinterpret_cast<uintptr_t>(data) + at) / page * 8);
+    EXPECT_EQ(pread(file, &entry, 8, offset), 8);
+    held += entry >> 63;
+  }
+  close(file);
+  return held;
+}
+
+TEST_F(MappedPages, OfAFileLeaveAndComeBackWithTheSameContent) {
+  EXPECT_EQ(Sum(), 3 * kBytes);
+  EXPECT_GT(PagesHeld(data_, kBytes), 0u);
+  DropMappedPages(data_, kBytes);
+  EXPECT_EQ(PagesHeld(data_, kBytes), 0u);
+  EXPECT_EQ(Sum(), 3 * kBytes);
+}
+
+TEST_F(MappedPages, ThatWereWrittenStay) {
+  data_[kBytes / 2] = 5;
+  EXPECT_EQ(Sum(), 3 * kBytes + 2);
+  DropMappedPages(data_, kBytes);
+  EXPECT_EQ(Sum(), 3 * kBytes + 2);
+}
+
+TEST(OwnMemory, StaysAsItIs) {
+  std::vector<uint8_t> memory(kBytes, 7);
+  DropMappedPages(memory.data(), kBytes);
+  EXPECT_EQ(memory, std::vector<uint8_t>(kBytes, 7));
+  DropMappedPages(memory.data(), 0);
+}
+
+}  // namespace
+}  // namespace oga::ort

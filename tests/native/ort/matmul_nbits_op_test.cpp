@@ -1,0 +1,203 @@
+#include "ort/matmul_nbits_op.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "ort/cpu_operators.h"
+#include "ort/io_binding.h"
+#include "ort/library.h"
+#include "ort/session.h"
+#include "support/test_data.h"
+
+namespace oga::ort {
+namespace {
+
+constexpr int64_t kRows = 6;
+
+std::string Case(const std::string& name) { return test::DataPath("models/matmul_nbits/" + name); }
+
+template <typename T>
+std::vector<T> ReadRaw(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::vector<T> values(static_cast<size_t>(file.tellg()) / sizeof(T));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
+  return values;
+}
+
+// One case: its activations, the product in double precision, and sessions of either kernel.
+class Product {
+ public:
+  explicit Product(const std::string& name)
+      : x(ReadRaw<float>(Case(name + ".x.f32"))),
+        y(ReadRaw<double>(Case(name + ".y.f64"))),
+        path_(Case(name + ".onnx")) {}
+
+  int64_t k() const { return static_cast<int64_t>(x.size()) / kRows; }
+  int64_t n() const { return static_cast<int64_t>(y.size()) / kRows; }
+
+  std::unique_ptr<const Session> Load(int threads = 2) const {
+    return std::make_unique<const Session>(path_, SessionOptions{threads});
+  }
+  // Rows [first, first + count) as [1, count, k].
+  std::vector<float> Run(const Session& session, int64_t first, int64_t count) const {
+    std::vector<float> in(x.begin() + first * k(), x.begin() + (first + count) * k());
+    std::vector<float> out(static_cast<size_t>(count * n()), -1.0f);
+    const int64_t in_dims[] = {1, count, k()}, out_dims[] = {1, count, n()};
+    IoBinding binding(session);
+    binding.BindInput("x", Tensor(session.environment(), in.data(), in.size() * 4, in_dims, ElementType::kFloat));
+    binding.BindOutput("y", Tensor(session.environment(), out.data(), out.size() * 4, out_dims, ElementType::kFloat));
+    session.Run(binding);
+    return out;
+  }
+  double ErrorOf(const std::vector<float>& output) const {
+    double wrong = 0, right = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+      wrong += (output[i] - y[i]) * (output[i] - y[i]);
+      right += y[i] * y[i];
+    }
+    return std::sqrt(wrong / right);
+  }
+
+  const std::vector<float> x;
+  const std::vector<double> y;
+
+ private:
+  const std::string path_;
+};
+
+class MatMulNBitsNodes : public test::WithRuntime {
+ protected:
+  void TearDown() override { unsetenv("OGA_CPU_MATMUL"); }
+};
+
+class MatMulNBitsForms : public MatMulNBitsNodes, public testing::WithParamInterface<const char*> {};
+
+TEST_P(MatMulNBitsForms, AreTheProductAndNoWorseThanTheRuntimesAtAccuracyLevel4) {
+  const Product product(GetParam());
+  const double ours = product.ErrorOf(product.Run(*product.Load(), 0, kRows));
+  EXPECT_LT(ours, 3e-3);
+  // These the runtime computes with floats, whatever the accuracy level.
+  if (GetParam() == std::string("float_zeros") || GetParam() == std::string("computed")) return;
+  setenv("OGA_CPU_MATMUL", "runtime", 1);
+  const std::vector<float> runtime = product.Run(*product.Load(), 0, kRows);
+  EXPECT_LE(ours, product.ErrorOf(runtime));
+}
+
+TEST_P(MatMulNBitsForms, GiveARowTheSameBitsInAnyCompanyAndOnAnyThreads) {
+  const Product product(GetParam());
+  const std::vector<float> together = product.Run(*product.Load(2), 0, kRows);
+  for (const int threads : {1, 3, 4}) {
+    const auto session = product.Load(threads);
+    for (int64_t count = 1; count <= kRows; ++count) {
+      const std::vector<float> some = product.Run(*session, kRows - count, count);
+      EXPECT_TRUE(std::equal(some.begin(), some.end(), together.end() - count * product.n())) << count << " rows";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, MatMulNBitsForms,
+                         testing::Values("plain", "eight_bits", "everything", "float_zeros", "large_blocks", "computed",
+                                         "outliers", "eight_bit_outliers"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_F(MatMulNBitsNodes, RunForSeveralThreadsAtOnce) {
+  const Product product("plain");
+  const auto session = product.Load();
+  const std::vector<float> wanted = product.Run(*session, 0, kRows);
+  std::vector<std::vector<float>> found(4);
+  std::vector<std::thread> threads;
+  for (auto& output : found) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) output = product.Run(*session, 0, kRows);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& output : found) EXPECT_EQ(output, wanted);
+}
+
+TEST_F(MatMulNBitsNodes, AcceptNoRows) {
+  const Product product("plain");
+  EXPECT_TRUE(product.Run(*product.Load(), 0, 0).empty());
+}
+
+TEST_F(MatMulNBitsNodes, TellTheRuntimeTheShapeOfTheirOutput) {
+  const auto session = Product("plain").Load();
+  EXPECT_EQ(ShapeText(session->outputs()[0].dims), "[batch, rows, 72]");
+}
+
+TEST_F(MatMulNBitsNodes, RefuseActivationsOfAnotherWidth) {
+  const auto session = Product("computed").Load();
+  std::vector<float> in(64, 1.0f), out(72);
+  const int64_t in_dims[] = {1, 1, 64}, out_dims[] = {1, 1, 72};
+  IoBinding binding(*session);
+  binding.BindInput("x", Tensor(session->environment(), in.data(), in.size() * 4, in_dims, ElementType::kFloat));
+  binding.BindOutput("y", Tensor(session->environment(), out.data(), out.size() * 4, out_dims, ElementType::kFloat));
+  EXPECT_THROW(session->Run(binding), Error);
+}
+
+struct Refusal {
+  const char* name;
+  StatusCode code;
+  const char* part;  // of the message, besides the node's name
+  bool by_type = false;
+};
+
+class MatMulNBitsRefusals : public MatMulNBitsNodes, public testing::WithParamInterface<Refusal> {};
+
+TEST_P(MatMulNBitsRefusals, NameTheNodeWhatWasFoundAndWhatIsSupported) {
+  const auto& [name, code, part, by_type] = GetParam();
+  if (by_type && !LoadedLibrary().IsAtLeast(1, 24)) {
+    // That release checks the types of an operator which cannot infer shapes itself, before it asks the kernel.
+    EXPECT_THROW(Session(Case(std::string("refused/") + name + ".onnx"), {}), Error);
+    return;
+  }
+  try {
+    const Session session(Case(std::string("refused/") + name + ".onnx"), {});
+    FAIL() << "the graph was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.message();
+    EXPECT_EQ(error.message().rfind("MatMulNBits node /mlp: ", 0), 0u) << error.message();
+    EXPECT_NE(error.message().find(part), std::string::npos) << error.message();
+    if (code == StatusCode::kUnsupported) {
+      EXPECT_NE(error.message().find("OGA_CPU_MATMUL=runtime"), std::string::npos) << error.message();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Every, MatMulNBitsRefusals,
+    testing::Values(Refusal{"group_index", StatusCode::kUnsupported, "input g_idx is given"},
+                    Refusal{"float16", StatusCode::kUnsupported, "input A has element type float16", true},
+                    Refusal{"float16_zeros", StatusCode::kUnsupported, "zero_points has element type float16"},
+                    Refusal{"two_bits", StatusCode::kUnsupported, "attribute bits is 2"},
+                    Refusal{"odd_block", StatusCode::kUnsupported, "attribute block_size is 48"},
+                    Refusal{"prepacked", StatusCode::kUnsupported, "attribute weight_prepacked is 1"},
+                    Refusal{"no_columns", StatusCode::kModelError, "attribute N is 0"},
+                    Refusal{"few_codes", StatusCode::kModelError, "input B has shape [71, 5, 16]"},
+                    Refusal{"few_zeros", StatusCode::kModelError, "input zero_points has shape [72, 2]"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(OwnMatMul, IsUsedUnlessTheRuntimesIsAskedFor) {
+  EXPECT_TRUE(UsesOwnMatMul(nullptr));
+  EXPECT_TRUE(UsesOwnMatMul(""));
+  EXPECT_TRUE(UsesOwnMatMul("oga"));
+  EXPECT_FALSE(UsesOwnMatMul("runtime"));
+  try {
+    UsesOwnMatMul("mkl");
+    FAIL() << "an unknown name was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(error.message(),
+              "OGA_CPU_MATMUL is \"mkl\", which is not one of: oga, runtime; unset it to use liboga's own matrix "
+              "product");
+  }
+}
+
+}  // namespace
+}  // namespace oga::ort
