@@ -62,7 +62,7 @@ def beside_folder(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return tmp_path
 
 
-GUIDES = ("configure", "text", "constrained-output", "asyncio")
+GUIDES = ("asyncio", "configure", "text", "constrained-output")
 PAGES = ("README.md", "docs/getting-started.md", *(f"docs/guide/{name}.md" for name in GUIDES))
 
 
