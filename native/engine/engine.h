@@ -126,6 +126,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void ExecuteStep();
   void MakePlan();
   void MarkProtectedTails() noexcept;
+  void UpdateDueSteps() noexcept;
   SchedulerView View() const;
   void DropCaches(std::span<const RequestSlot> slots) noexcept;
   void TryStep();
@@ -195,7 +196,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   RequestId next_request_id_ = 1;
   uint64_t next_arrival_ = 1;
   uint64_t attempt_ = 0;
-  uint32_t token_budget_;  // max_scheduled_tokens, less after the model ran out of memory
+  uint64_t seen_waiting_changes_ = 0;
+  uint64_t next_due_step_ = CandidateView::kNever;  // of the waiting, the earliest
+  uint32_t token_budget_;                           // max_scheduled_tokens, less after the model ran out of memory
   EngineStatistics statistics_;
   PhaseClock clock_;
   std::vector<RequestId> dropped_;   // in the step at hand, for the trace

@@ -30,7 +30,7 @@ void Erase(Queue& queue, const CandidateView& view) noexcept {
 }  // namespace
 
 void RunQueues::Reserve(size_t requests) {
-  for (Queue* queue : {&running_, &waiting_, &waiting_by_age_, &dormant_}) queue->reserve(requests);
+  for (Queue* queue : {&running_, &waiting_, &waiting_by_arrival_, &dormant_}) queue->reserve(requests);
 }
 
 void RunQueues::Insert(const CandidateView& view, QueuePlace place) noexcept {
@@ -38,7 +38,8 @@ void RunQueues::Insert(const CandidateView& view, QueuePlace place) noexcept {
     case QueuePlace::kNone: return;
     case QueuePlace::kWaiting:
       InsertSorted(waiting_, view, [this](const auto* a, const auto* b) { return policy_.Precedes(*a, *b); });
-      InsertSorted(waiting_by_age_, view, ByAge);
+      InsertSorted(waiting_by_arrival_, view, ByArrival);
+      ++waiting_changes_;
       return;
     case QueuePlace::kRunning: InsertSorted(running_, view, ByArrival); return;
     case QueuePlace::kDormant: InsertSorted(dormant_, view, ByAge); return;
@@ -50,7 +51,8 @@ void RunQueues::Remove(const CandidateView& view, QueuePlace place) noexcept {
     case QueuePlace::kNone: return;
     case QueuePlace::kWaiting:
       Erase(waiting_, view);
-      Erase(waiting_by_age_, view);
+      Erase(waiting_by_arrival_, view);
+      ++waiting_changes_;
       return;
     case QueuePlace::kRunning: Erase(running_, view); return;
     case QueuePlace::kDormant: Erase(dormant_, view); return;
@@ -59,15 +61,15 @@ void RunQueues::Remove(const CandidateView& view, QueuePlace place) noexcept {
 
 void RunQueues::Validate() const {
   Queue waiting = waiting_;
-  Queue by_age = waiting_by_age_;
+  Queue by_arrival = waiting_by_arrival_;
   std::sort(waiting.begin(), waiting.end());
-  std::sort(by_age.begin(), by_age.end());
-  CheckInvariant(waiting == by_age, "Q1", "the two orders of the waiting differ in content");
+  std::sort(by_arrival.begin(), by_arrival.end());
+  CheckInvariant(waiting == by_arrival, "Q1", "the two orders of the waiting differ in content");
 
   const auto precedes = [this](const auto* a, const auto* b) { return policy_.Precedes(*a, *b); };
   const bool ordered = std::is_sorted(running_.begin(), running_.end(), ByArrival) &&
                        std::is_sorted(waiting_.begin(), waiting_.end(), precedes) &&
-                       std::is_sorted(waiting_by_age_.begin(), waiting_by_age_.end(), ByAge) &&
+                       std::is_sorted(waiting_by_arrival_.begin(), waiting_by_arrival_.end(), ByArrival) &&
                        std::is_sorted(dormant_.begin(), dormant_.end(), ByAge);
   CheckInvariant(ordered, "Q2", "a queue is out of order");
 

@@ -3,7 +3,7 @@
 // Holds pointers to views that live inside requests; a request is in at most one queue. Owned by one Engine; owner
 // thread. Reserve may allocate, everything else is noexcept and does not.
 //
-// Q1  waiting and waiting_by_age hold the same views
+// Q1  waiting and waiting_by_arrival hold the same views
 // Q2  each queue is in its order, and no view is in two of running, waiting and dormant
 #pragma once
 
@@ -34,10 +34,13 @@ class RunQueues {
   void Insert(const CandidateView& view, QueuePlace place) noexcept;
   void Remove(const CandidateView& view, QueuePlace place) noexcept;
 
-  Views running() const noexcept { return running_; }                // by arrival
-  Views waiting() const noexcept { return waiting_; }                // in the order of the policy
-  Views waiting_by_age() const noexcept { return waiting_by_age_; }  // least recently progressed first
-  Views dormant() const noexcept { return dormant_; }                // least recently used first
+  Views running() const noexcept { return running_; }  // by arrival
+  Views waiting() const noexcept { return waiting_; }  // in the order of the policy
+  Views waiting_by_arrival() const noexcept { return waiting_by_arrival_; }
+  Views dormant() const noexcept { return dormant_; }  // least recently used first
+
+  // Counts what came to the waiting and left them: places in the queue change with it only.
+  uint64_t waiting_changes() const noexcept { return waiting_changes_; }
 
   void Validate() const;
 
@@ -47,7 +50,8 @@ class RunQueues {
   const SchedulerPolicy& policy_;
   std::vector<const CandidateView*> running_;
   std::vector<const CandidateView*> waiting_;
-  std::vector<const CandidateView*> waiting_by_age_;
+  std::vector<const CandidateView*> waiting_by_arrival_;
+  uint64_t waiting_changes_ = 0;
   std::vector<const CandidateView*> dormant_;
 };
 

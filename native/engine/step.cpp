@@ -11,6 +11,8 @@
 //
 // A failure before Commit leaves no trace but a committed preemption, which no output shows. Commit refuses, with nothing
 // published, when anything moved since Reserve; the engine is then unhealthy for good.
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/log.h"
 #include "engine/engine.h"
@@ -32,12 +34,13 @@ SchedulerView Engine::View() const {
   view.limits.max_wait_steps = limits_.max_wait_steps;
   view.free_blocks = cache_.pool().available_blocks();
   view.committed_steps = statistics_.steps;
+  view.next_due_step = next_due_step_;
   view.prefix = limits_.prefix_caching ? &prefix_lookup_ : nullptr;
   view.explain = trace_ != nullptr;
   view.attempt = attempt_;
   view.running = queues_.running();
   view.waiting = queues_.waiting();
-  view.waiting_by_age = queues_.waiting_by_age();
+  view.waiting_by_arrival = queues_.waiting_by_arrival();
   view.dormant = queues_.dormant();
   return view;
 }
@@ -69,6 +72,7 @@ void Engine::MakePlan() {
   for (;;) {
     Inject(FaultPoint::kPlan);
     MarkProtectedTails();
+    UpdateDueSteps();
     planner_.Plan(View(), plan_);
     FailUnserviceable();
     // What a drop really frees depends on who shares the blocks, so the plan is made again from what is free then. Each
@@ -85,6 +89,21 @@ void Engine::MarkProtectedTails() noexcept {
   }
 }
 
+// At any moment one of the waiting must progress within the bound of the place it has then; what is left of the bound of an
+// earlier place may be less.
+void Engine::UpdateDueSteps() noexcept {
+  if (seen_waiting_changes_ == queues_.waiting_changes()) return;
+  seen_waiting_changes_ = queues_.waiting_changes();
+  next_due_step_ = CandidateView::kNever;
+  const PlanLimits limits = View().limits;
+  size_t position = 0;
+  for (const CandidateView* candidate : queues_.waiting_by_arrival()) {
+    uint64_t& due_step = requests_[candidate->slot]->view().due_step;
+    due_step = std::min(due_step, statistics_.steps + WaitBound(limits, position++));
+    next_due_step_ = std::min(next_due_step_, due_step);
+  }
+}
+
 void Engine::DropCaches(std::span<const RequestSlot> slots) noexcept {
   for (const RequestSlot slot : slots) {
     Request& request = *requests_[slot];
@@ -98,6 +117,7 @@ void Engine::DropCaches(std::span<const RequestSlot> slots) noexcept {
     request.view().preemptible = false;
     request.view().tail_shared = false;
     request.view().dropped_at_attempt = attempt_;
+    request.view().due_step = CandidateView::kNever;
     Settle(request);
   }
 }

@@ -136,6 +136,7 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
     cache_.Truncate(request.slot(), request.view().cached_tokens);
   }
   request.view().arrival = next_arrival_++;
+  request.view().due_step = CandidateView::kNever;
   request.view().last_progress_step = statistics_.steps;
   cache_.UpdateIdentities(request.slot(), request.tokens());
   Settle(request);

@@ -93,21 +93,31 @@ PlanOutcome Planner::Outcome() const {
   return deferred ? PlanOutcome::kCapacityDeferred : PlanOutcome::kNoWork;
 }
 
-bool Planner::Urgent(const CandidateView& candidate) const {
-  const uint64_t patience = std::max<uint64_t>(1, view_->limits.max_wait_steps / 2);
-  return view_->committed_steps - candidate.last_progress_step >= patience;
+// The step by which a request must have progressed.
+uint64_t Planner::Due(const CandidateView& candidate) const {
+  return candidate.resident() ? candidate.last_progress_step + view_->limits.max_wait_steps : candidate.due_step;
+}
+
+bool Planner::IsUrgent(uint64_t due_step) const {
+  const uint64_t lead = view_->limits.max_wait_steps - std::max(1u, view_->limits.max_wait_steps / 2);
+  return due_step <= view_->committed_steps + lead;
+}
+
+bool Planner::IsDueBefore(const CandidateView& a, const CandidateView& b) const {
+  return Due(a) != Due(b) ? Due(a) < Due(b) : WaitedLonger(&a, &b);
 }
 
 void Planner::SelectUrgent() {
   order_.clear();
   for (const CandidateView* candidate : view_->running) {
-    if (Urgent(*candidate)) order_.push_back(candidate);
+    if (IsUrgent(Due(*candidate))) order_.push_back(candidate);
   }
-  for (const CandidateView* candidate : view_->waiting_by_age) {
-    if (!Urgent(*candidate)) break;
-    order_.push_back(candidate);
+  if (IsUrgent(view_->next_due_step)) {
+    for (const CandidateView* candidate : view_->waiting) {
+      if (IsUrgent(candidate->due_step)) order_.push_back(candidate);
+    }
   }
-  SortIfNeeded(order_, WaitedLonger);
+  SortIfNeeded(order_, [this](const CandidateView* a, const CandidateView* b) { return IsDueBefore(*a, *b); });
   for (const CandidateView* candidate : order_) {
     if (!RowsLeft()) return;
     if (Unmarked(*candidate)) TrySelect(*candidate, /*urgent=*/true);
@@ -239,7 +249,7 @@ bool Planner::MayDisplace(const CandidateView& candidate, const CandidateView& v
   if (&victim == &candidate || !Unmarked(victim)) return false;
   if (!victim.live) return true;
   if (!victim.preemptible) return false;
-  if (urgent) return !Urgent(victim) || WaitedLonger(&candidate, &victim);
+  if (urgent) return !IsUrgent(Due(victim)) || IsDueBefore(candidate, victim);
   // An admission displaces only what has a lower priority; growth displaces everything that ranks below.
   return candidate.resident() ? RanksAbove(candidate, victim) : candidate.priority > victim.priority;
 }

@@ -59,7 +59,9 @@ class Planner {
 
   bool RowsLeft() const { return picks_.size() < max_rows_; }
   bool Unmarked(const CandidateView& candidate) const { return marks_[candidate.slot] == Mark::kNone; }
-  bool Urgent(const CandidateView& candidate) const;
+  uint64_t Due(const CandidateView& candidate) const;
+  bool IsUrgent(uint64_t due_step) const;
+  bool IsDueBefore(const CandidateView& a, const CandidateView& b) const;
 
   PrefixHit FindPrefix(const CandidateView& candidate);
   bool WorthWaiting(const CandidateView& candidate, uint32_t hit_blocks) const;

@@ -1,7 +1,9 @@
 // What the planner sees: read-only snapshots of requests and limits. Plain values, kept current by their owners.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "step/ids.h"
@@ -11,6 +13,8 @@ namespace oga {
 
 // One request with a live turn, or a dormant one that still owns blocks.
 struct CandidateView {
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
   RequestSlot slot = kNoSlot;
   RequestId request = 0;
   int32_t priority = 0;             // higher first
@@ -24,6 +28,7 @@ struct CandidateView {
   bool decoding = false;            // its one pending token was sampled by its previous step
   bool preemptible = false;         // not on its way to a token with all its blocks in hand: may be dropped
   uint64_t last_progress_step = 0;  // committed steps when it last progressed, or began to wait
+  uint64_t due_step = kNever;       // committed steps by which it must have progressed; of the waiting
   uint64_t dropped_at_attempt = 0;  // attempt that preempted it; it is not readmitted in the same one
 
   uint32_t pending_tokens() const { return sequence_tokens - cached_tokens; }
@@ -41,17 +46,25 @@ struct PlanLimits {
   uint32_t max_wait_steps = 0;
 };
 
+// The promise to one of the waiting with `position` others before it, by arrival: it progresses within this many committed
+// steps. Priorities do not count: nobody who comes later makes one wait longer.
+inline uint64_t WaitBound(const PlanLimits& limits, size_t position) {
+  const uint64_t rows = std::min({limits.max_rows, limits.max_scheduled_tokens, limits.max_resident_requests});
+  return limits.max_wait_steps * (1 + position / std::max<uint64_t>(1, rows));
+}
+
 struct SchedulerView {
   PlanLimits limits;
   uint32_t free_blocks = 0;  // retired ones included
   uint64_t committed_steps = 0;
-  const PrefixView* prefix = nullptr;                    // null: no prefix cache
-  bool explain = false;                                  // say of every live turn without a row why
-  uint64_t attempt = 0;                                  // counts steps tried; a retry and its drops share one
-  std::span<const CandidateView* const> running;         // residents with a live turn, by arrival
-  std::span<const CandidateView* const> waiting;         // live, not resident, in the order of the policy
-  std::span<const CandidateView* const> waiting_by_age;  // the same, least recently progressed first
-  std::span<const CandidateView* const> dormant;         // residents without a live turn, least recently used first
+  uint64_t next_due_step = CandidateView::kNever;            // no waiting request is due before
+  const PrefixView* prefix = nullptr;                        // null: no prefix cache
+  bool explain = false;                                      // say of every live turn without a row why
+  uint64_t attempt = 0;                                      // counts steps tried; a retry and its drops share one
+  std::span<const CandidateView* const> running;             // residents with a live turn, by arrival
+  std::span<const CandidateView* const> waiting;             // live, not resident, in the order of the policy
+  std::span<const CandidateView* const> waiting_by_arrival;  // the same, by arrival
+  std::span<const CandidateView* const> dormant;             // residents without a live turn, least recently used first
 };
 
 }  // namespace oga

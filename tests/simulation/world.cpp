@@ -251,38 +251,47 @@ void World::CheckUnchanged(const std::vector<uint64_t>& before) const {
 // The bound of the contract: max_wait_steps * (1 + position / max_batch_size) committed steps without progress. A step
 // does not count for a request while some resident is on its way to a token with blocks that the request would need:
 // it must not be preempted before it has produced one.
+// At any moment a request must progress within the bound of the place it has then: what is left of an earlier bound may
+// be less. A step in which another one is on its way to a token with blocks in hand does not count for the waiting.
 void World::CheckWaits() {
   const uint64_t steps = engine_->GetStatistics().steps;
+  const uint64_t rows = std::min({limits_.max_batch_size, limits_.max_scheduled_tokens, limits_.max_resident_requests});
   uint64_t running_protected = 0;
   for (const auto& actor : actors_) {
     const CandidateView& view = actor->request()->view();
     running_protected += view.live && view.resident() && !view.preemptible;
   }
-  uint64_t position = 0;
   for (const auto& actor : actors_) {
     const CandidateView& view = actor->request()->view();
     if (!view.live) continue;
-    uint64_t& wait = waits_[view.request];
-    uint64_t& progress = seen_progress_[view.request];
-    if (view.last_progress_step != progress || view.last_progress_step == steps) {
-      progress = view.last_progress_step;
-      wait = steps - progress;
+    const auto [entry, is_new] = waits_.try_emplace(view.request);
+    Wait& wait = entry->second;
+    if (is_new || view.last_progress_step != wait.progress || view.last_progress_step == steps) {
+      wait = {view.last_progress_step, steps - view.last_progress_step, Bound(view, rows)};
     } else if (running_protected == 0 ||
                (view.resident() && view.owned_blocks * limits_.block_size_slots >= view.sequence_tokens)) {
-      ++wait;
+      ++wait.steps;
+      if (wait.left == 0) {
+        throw std::runtime_error(Message("request ", view.request, view.resident() ? " (resident)" : "", " waits ",
+                                         wait.steps, " steps, longer than its bound: max_wait ", limits_.max_wait_steps,
+                                         ", rows ", rows, ", requests ", actors_.size(), ", pool ", limits_.num_blocks,
+                                         ", residents ", limits_.max_resident_requests));
+      }
+      --wait.left;
     }
-    if (!view.resident()) ++position;
-    report_.longest_wait_steps = std::max(report_.longest_wait_steps, wait);
-    const uint64_t rows =
-        std::min({limits_.max_batch_size, limits_.max_scheduled_tokens, limits_.max_resident_requests});
-    const uint64_t bound = limits_.max_wait_steps * (1 + (view.resident() ? actors_.size() : position) / rows);
-    if (wait > bound) {
-      throw std::runtime_error(Message("request ", view.request, view.resident() ? " (resident)" : "", " waits ", wait,
-                                       " steps; the bound is ", bound, ": max_wait ", limits_.max_wait_steps, ", rows ",
-                                       rows, ", position ", position, ", requests ", actors_.size(), ", pool ",
-                                       limits_.num_blocks, ", residents ", limits_.max_resident_requests));
-    }
+    wait.left = std::min(wait.left, Bound(view, rows));
+    report_.longest_wait_steps = std::max(report_.longest_wait_steps, wait.steps);
   }
+}
+
+uint64_t World::Bound(const CandidateView& view, uint64_t rows) const {
+  const auto is_ahead = [&](const auto& other) {
+    const CandidateView& ahead = other->request()->view();
+    return ahead.live && !ahead.resident() && ahead.arrival < view.arrival;
+  };
+  const auto position = view.resident() ? static_cast<std::ptrdiff_t>(actors_.size())
+                                        : std::count_if(actors_.begin(), actors_.end(), is_ahead);
+  return limits_.max_wait_steps * (1 + static_cast<uint64_t>(position) / rows);
 }
 
 void World::CheckFatalEnd() {

@@ -67,6 +67,7 @@ class World {
   void Drain(const EventBuffer& buffer);
   void CheckUnchanged(const std::vector<uint64_t>& before) const;
   void CheckWaits();
+  uint64_t Bound(const CandidateView& view, uint64_t rows) const;
   void CheckFatalEnd();
   void Finish();
   std::vector<uint64_t> Fingerprint() const;
@@ -81,8 +82,12 @@ class World {
   std::shared_ptr<Engine> engine_;
   std::vector<std::unique_ptr<EventBuffer>> buffers_;
   std::vector<std::unique_ptr<Actor>> actors_;
-  std::map<RequestId, uint64_t> waits_;  // committed steps without progress that the bound counts
-  std::map<RequestId, uint64_t> seen_progress_;
+  struct Wait {
+    uint64_t progress = 0;  // the step of its last one
+    uint64_t steps = 0;     // since then, those that count
+    uint64_t left = 0;      // of its bound
+  };
+  std::map<RequestId, Wait> waits_;
   uint64_t seen_steps_ = 0;
 
   Fault armed_ = Fault::kNone;

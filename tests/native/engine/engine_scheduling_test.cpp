@@ -297,6 +297,24 @@ TEST(Scheduling, PreemptionShowsInNoEvent) {
   EXPECT_GT(preemptions, 0u);
 }
 
+// A queue many times longer than the batch is served mostly in its order: were all of it urgent at once, each step would
+// throw away the caches of the one before.
+TEST(Scheduling, ALongQueueCostsLittleRecomputation) {
+  EngineLimits limits = EngineHarness::SmallLimits();
+  limits.num_blocks = 8 * 16;
+  limits.max_wait_steps = 128;  // half of it is more than a turn takes
+  EngineHarness harness(limits);
+  std::vector<std::shared_ptr<Request>> requests;
+  constexpr uint64_t kRequests = 128, kPrompt = 8, kOutput = 40;
+  for (uint64_t i = 0; i < kRequests; ++i) {
+    requests.push_back(harness.Create());
+    EngineHarness::Begin(*requests.back(), EngineHarness::Prompt(kPrompt, static_cast<TokenId>(i % 50)), kOutput);
+  }
+  harness.Finish();
+  const uint64_t needed = kRequests * (kPrompt + kOutput - 1);
+  EXPECT_LT(harness.engine->GetStatistics().scheduled_tokens, needed * 11 / 10);
+}
+
 // BeginTurn refuses what cannot fit, so a turn that outgrew the pool has to be made up.
 TEST(Scheduling, ATurnThatOutgrewThePoolFailsAlone) {
   std::shared_ptr<Request> large;

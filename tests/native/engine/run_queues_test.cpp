@@ -9,7 +9,7 @@
 namespace oga::testing {
 
 struct RunQueuesAccess {
-  static void ForgetAge(RunQueues& queues) { queues.waiting_by_age_.pop_back(); }
+  static void ForgetArrival(RunQueues& queues) { queues.waiting_by_arrival_.pop_back(); }
 };
 
 namespace {
@@ -49,14 +49,14 @@ TEST_F(RunQueuesTest, RunningOnesStandByArrival) {
   EXPECT_EQ(SlotsOf(queues.running()), (Slots{0, 1, 2, 3}));
 }
 
-TEST_F(RunQueuesTest, WaitingOnesStandInTheOrderOfThePolicyAndByAge) {
+TEST_F(RunQueuesTest, WaitingOnesStandInTheOrderOfThePolicyAndByArrival) {
   views[1].last_progress_step = 5;
   views[2].last_progress_step = 3;
   views[3].last_progress_step = 5;
   views[3].priority = 1;
   InsertAll(QueuePlace::kWaiting, {2, 3, 1, 0});
   EXPECT_EQ(SlotsOf(queues.waiting()), (Slots{3, 0, 1, 2}));
-  EXPECT_EQ(SlotsOf(queues.waiting_by_age()), (Slots{0, 2, 1, 3}));
+  EXPECT_EQ(SlotsOf(queues.waiting_by_arrival()), (Slots{0, 1, 2, 3}));
 }
 
 TEST_F(RunQueuesTest, DormantOnesStandLeastRecentlyUsedFirst) {
@@ -73,7 +73,7 @@ TEST_F(RunQueuesTest, RemovingFindsAViewWhoseValuesHaveChanged) {
   views[1].priority = -4;
   queues.Remove(views[1], QueuePlace::kWaiting);
   EXPECT_EQ(SlotsOf(queues.waiting()), (Slots{0, 2}));
-  EXPECT_EQ(SlotsOf(queues.waiting_by_age()), (Slots{0, 2}));
+  EXPECT_EQ(SlotsOf(queues.waiting_by_arrival()), (Slots{0, 2}));
   queues.Insert(views[1], QueuePlace::kWaiting);
   EXPECT_EQ(SlotsOf(queues.waiting()), (Slots{0, 2, 1}));
 }
@@ -89,7 +89,7 @@ TEST_F(RunQueuesTest, ARequestWithoutAPlaceIsInNoQueue) {
 
 TEST_F(RunQueuesTest, ValidateNamesQ1WhenTheTwoOrdersOfTheWaitingDiffer) {
   InsertAll(QueuePlace::kWaiting, {0, 1});
-  RunQueuesAccess::ForgetAge(queues);
+  RunQueuesAccess::ForgetArrival(queues);
   EXPECT_TRUE(Breaks(queues, "Q1"));
 }
 

@@ -378,6 +378,19 @@ TEST(Planner, AWaitOfHalfTheBoundMakesARequestUrgent) {
   EXPECT_EQ(RowsOf(scene.Plan()), (PlannedRows{{1, 2}}));
 }
 
+TEST(Planner, OneFurtherBackInTheQueueIsUrgentLater) {
+  Scene scene;
+  scene.limits.max_rows = 2;
+  scene.Decode(2);
+  scene.Decode(2);
+  for (int i = 0; i < 4; ++i) scene.Waiting(2).last_progress_step = scene.committed_steps - 20;
+  EXPECT_EQ(RowsOf(scene.Plan()), (PlannedRows{{2, 2}, {3, 2}}));
+  for (size_t slot = 2; slot < 4; ++slot) scene.views[slot].last_progress_step = scene.committed_steps;
+  EXPECT_EQ(RowsOf(scene.Plan()), (PlannedRows{{0, 1}, {1, 1}})) << "the last two may wait twice as long";
+  for (size_t slot = 4; slot < 6; ++slot) scene.views[slot].last_progress_step = scene.committed_steps - 48;
+  EXPECT_EQ(RowsOf(scene.Plan()), (PlannedRows{{4, 2}, {5, 2}})) << "half of the smallest bound is left";
+}
+
 TEST(Planner, ServesTheLongestWaitingUrgentOneFirst) {
   Scene scene;
   scene.limits.max_rows = 2;

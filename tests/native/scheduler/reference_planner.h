@@ -19,7 +19,7 @@ class ReferencePlanner {
   ReferencePlanner(const SchedulerPolicy& policy, const SchedulerView& view) : policy_(policy), view_(view) {}
 
   StepPlan Plan() {
-    Serve(All(view_.running, view_.waiting), &ReferencePlanner::Urgent, &ReferencePlanner::Longest, /*urgent=*/true);
+    Serve(All(view_.running, view_.waiting), &ReferencePlanner::Urgent, &ReferencePlanner::Due, /*urgent=*/true);
     Serve(All(view_.running, {}), &ReferencePlanner::Decoding, &ReferencePlanner::Served, /*urgent=*/false);
     Serve(All(view_.running, view_.waiting), &ReferencePlanner::Filling, &ReferencePlanner::First, /*urgent=*/false);
     Emit();
@@ -42,13 +42,19 @@ class ReferencePlanner {
   }
 
   // Who belongs to a round of service, and who goes first in it.
+  uint64_t DueStep(const View& v) const {
+    return v.resident() ? v.last_progress_step + view_.limits.max_wait_steps : v.due_step;
+  }
+  // Half of the smallest bound is left, rounded down.
   bool Urgent(const View& v) const {
-    return view_.committed_steps - v.last_progress_step >= std::max(1u, view_.limits.max_wait_steps / 2);
+    const uint64_t bound = view_.limits.max_wait_steps;
+    return DueStep(v) <= view_.committed_steps + bound - std::max<uint64_t>(1, bound / 2);
   }
   bool Decoding(const View& v) const { return v.decoding; }
   bool Filling(const View& v) const { return !v.decoding; }
-  bool Longest(const View& a, const View& b) const {
-    return std::tuple(a.last_progress_step, a.arrival) < std::tuple(b.last_progress_step, b.arrival);
+  bool Due(const View& a, const View& b) const {
+    return std::tuple(DueStep(a), a.last_progress_step, a.arrival) <
+           std::tuple(DueStep(b), b.last_progress_step, b.arrival);
   }
   bool Served(const View& a, const View& b) const {
     return std::tuple(-int64_t{a.priority}, a.last_progress_step, a.arrival) <
@@ -134,7 +140,7 @@ class ReferencePlanner {
 
   bool Yields(const View& victim, const View& v, bool urgent) const {
     if (!victim.preemptible) return false;
-    if (urgent) return !Urgent(victim) || Longest(v, victim);
+    if (urgent) return !Urgent(victim) || Due(v, victim);
     if (victim.priority != v.priority) return victim.priority < v.priority;
     return v.resident() && victim.arrival > v.arrival;
   }

@@ -23,8 +23,8 @@ class Scene {
                     .max_wait_steps = 32};
   uint64_t committed_steps = 100;
   uint64_t attempt = 7;
-  std::optional<uint32_t> free_blocks;  // unset: what the residents leave
-  std::deque<CandidateView> views;      // by slot; references stay valid
+  std::optional<uint32_t> free_blocks;      // unset: what the residents leave
+  mutable std::deque<CandidateView> views;  // by slot; references stay valid; View() works out the due steps
 
   uint32_t Blocks(uint32_t tokens) const { return (tokens + limits.block_size_slots - 1) / limits.block_size_slots; }
 
@@ -58,9 +58,10 @@ class Scene {
 
   // The queues as the engine keeps them.
   struct Queues {
-    std::vector<const CandidateView*> running, waiting, waiting_by_age, dormant;
+    std::vector<const CandidateView*> running, waiting, waiting_by_arrival, dormant;
   };
 
+  // A waiting view is due as if it had had its place since its last progress.
   SchedulerView View(const SchedulerPolicy& policy, Queues& queues) const {
     queues = {};
     SchedulerView view;
@@ -73,7 +74,7 @@ class Scene {
         queues.running.push_back(&candidate);
       } else {
         queues.waiting.push_back(&candidate);
-        queues.waiting_by_age.push_back(&candidate);
+        queues.waiting_by_arrival.push_back(&candidate);
       }
     }
     const auto by_arrival = [](const auto* a, const auto* b) { return a->arrival < b->arrival; };
@@ -81,17 +82,22 @@ class Scene {
       return std::pair(a->last_progress_step, a->arrival) < std::pair(b->last_progress_step, b->arrival);
     };
     std::sort(queues.running.begin(), queues.running.end(), by_arrival);
-    std::sort(queues.waiting_by_age.begin(), queues.waiting_by_age.end(), by_age);
+    std::sort(queues.waiting_by_arrival.begin(), queues.waiting_by_arrival.end(), by_arrival);
     std::sort(queues.dormant.begin(), queues.dormant.end(), by_age);
     std::sort(queues.waiting.begin(), queues.waiting.end(),
               [&policy](const auto* a, const auto* b) { return policy.Precedes(*a, *b); });
     view.limits = limits;
+    for (size_t place = 0; place < queues.waiting_by_arrival.size(); ++place) {
+      CandidateView& waiting = views[queues.waiting_by_arrival[place]->slot];
+      waiting.due_step = waiting.last_progress_step + WaitBound(limits, place);
+      view.next_due_step = std::min(view.next_due_step, waiting.due_step);
+    }
     if (free_blocks) view.free_blocks = *free_blocks;
     view.committed_steps = committed_steps;
     view.attempt = attempt;
     view.running = queues.running;
     view.waiting = queues.waiting;
-    view.waiting_by_age = queues.waiting_by_age;
+    view.waiting_by_arrival = queues.waiting_by_arrival;
     view.dormant = queues.dormant;
     return view;
   }
