@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DEV = @$(PYTHON) -B tools/dev
 
-.PHONY: help run test check docs simulate soak bench guided build clean
+.PHONY: help run test check docs simulate soak bench compare guided build clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ soak:  ## clients that come, read and leave for five minutes; ARGS="--seconds 60
 
 bench:  ## speed, as ratios measured in one run
 	$(DEV) bench -- $(ARGS)
+
+compare:  ## six workloads on oga, or beside other engines: ARGS="CONFIG.json", ARGS="--model FOLDER --workloads W1,W4"
+	$(DEV) compare -- $(ARGS)
 
 guided:  ## a small model answers in the form of 20 JSON schemas, 50 times each; every answer is checked
 	$(DEV) guided -- $(ARGS)

@@ -44,8 +44,8 @@ void SetEverything(TurnOptions& options) {
   options.SetAllowedTokens(allowed);
   options.SetStopTokens({7});
   options.SetMinGeneratedTokens(100000);
-  options.SetStopStrings(
-      {"ababa!", "zzz"});  // which the tokens nearly write, and hold back no more than a small string holds
+  // Nearly written by the tokens, and short: what is held back and then released fits into a small string.
+  options.SetStopStrings({"ababa!", "zzz"});
   options.SetEmitText(true, false);
 }
 

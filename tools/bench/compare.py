@@ -1,6 +1,6 @@
 """Runs engines on the same workloads, interleaved, and prints the medians and the ratios to a baseline.
 
-    python tools/bench/compare.py --model FOLDER                       oga alone
+    python tools/bench/compare.py [--model FOLDER]                     oga alone; SmolLM2 in int8 unless told otherwise
     python tools/bench/compare.py CONFIG.json --rounds 3 --json OUT    oga beside others, and beside itself
 
 CONFIG.json: ``{"engines": {NAME: {"engine": "oga", "model": FOLDER, "python": PATH, "path": FOLDER, "options": {...},
@@ -170,11 +170,18 @@ def show(results: dict[str, Any], baseline: dict[str, Any] | None) -> None:
             print(f"{name:<20}{cells}{row['generated_tokens_per_second'] / against:>8.2f}")
 
 
+def small_model() -> str:
+    """The folder of SmolLM2 in int8, fetched once."""
+    from oga import export
+
+    return str(export.pull("smollm2", precision="int8"))
+
+
 def main() -> int:
     """Prints the tables, and writes every run with ``--json``."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("config", nargs="?", type=Path, help="engines to compare")
-    parser.add_argument("--model", help="a model folder for oga alone")
+    parser.add_argument("--model", help="a model folder for oga alone (default: SmolLM2 in int8, fetched once)")
     parser.add_argument("--workloads", default=",".join(NAMES), help="a list such as W1,W4")
     parser.add_argument("--rounds", type=int, default=3, help="of which the medians count")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of every engine")
@@ -184,13 +191,12 @@ def main() -> int:
     names = arguments.workloads.split(",")
     if unknown := set(names) - set(NAMES):
         parser.error(f"there is no workload {sorted(unknown)[0]!r}; there are {', '.join(NAMES)}")
-    if (arguments.config is None) == (arguments.model is None):
-        parser.error("give a configuration file or --model, one of them")
-    engines = (
-        {"oga": {"engine": "oga", "model": arguments.model}}
-        if arguments.config is None
-        else json.loads(arguments.config.read_text(encoding="utf-8"))["engines"]
-    )
+    if arguments.config and arguments.model:
+        parser.error("give a configuration file or --model, not both")
+    if arguments.config:
+        engines = json.loads(arguments.config.read_text(encoding="utf-8"))["engines"]
+    else:
+        engines = {"oga": {"engine": "oga", "model": arguments.model or small_model()}}
     results = run(engines, names, arguments.rounds, arguments.threads)
     show(results, json.loads(arguments.baseline.read_text(encoding="utf-8")) if arguments.baseline else None)
     if arguments.json:

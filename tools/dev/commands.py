@@ -88,6 +88,14 @@ def command_bench(arguments: argparse.Namespace) -> int:
     return status or subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
+def command_compare(arguments: argparse.Namespace) -> int:
+    """Runs the workloads of docs/guide/speed.md on oga, or on oga and other engines, interleaved."""
+    prepare("cpu", "cli", "export")
+    builds.build_wheel()
+    command = [environment.PYTHON, ROOT / "tools" / "bench" / "compare.py", *arguments.rest]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
 def command_guided(arguments: argparse.Namespace) -> int:
     """Lets the small model of ``make run`` answer in the form of many JSON schemas, and checks every answer."""
     prepare("dev")
@@ -120,6 +128,7 @@ def main() -> int:
         "check": command_check,
         "docs": command_docs,
         "bench": command_bench,
+        "compare": command_compare,
         "guided": command_guided,
         "simulate": command_simulate,
         "soak": command_soak,
