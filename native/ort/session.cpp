@@ -7,6 +7,7 @@
 #include "ort/cpu_operators.h"
 #include "ort/io_binding.h"
 #include "ort/make.h"
+#include "ort/runtime_call.h"
 #include "ort/thread_count.h"
 
 namespace oga::ort {
@@ -58,6 +59,7 @@ TensorInfo ReadTensor(const abi::Session* session, size_t index, GetTypeInfo get
 Session::Session(const std::string& model_path, const SessionOptions& options)
     : process_(getpid()), environment_(Environment::Get()), operators_(std::make_unique<const CpuOperators>()) {
   const auto session_options = MakeOptions(options, *operators_);
+  const RuntimeCall call;
   session_ = Make<abi::Session>(Api().CreateSession, Message("cannot load ", Printable(model_path)),
                                 environment_->handle(), model_path.c_str(), session_options.get());
   keep_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
@@ -68,9 +70,16 @@ Session::Session(const std::string& model_path, const SessionOptions& options)
 }
 
 Session::~Session() {
-  if (getpid() == process_) return;
-  // In a forked child the session's threads do not exist, and its release would wait for them without end. The memory
-  // goes with the process.
+  // In a forked child the session's threads do not exist, and its release would wait for them without end; and while the
+  // process exits the runtime may be gone. The memory goes with the process.
+  if (getpid() == process_) {
+    try {
+      const RuntimeCall call;
+      session_.reset();
+      return;
+    } catch (const Error&) {
+    }
+  }
   static_cast<void>(session_.release());
   static_cast<void>(operators_.release());
 }
@@ -95,6 +104,7 @@ void Session::ReadMetadata(const std::string& model_path) {
 }
 
 void Session::Run(const IoBinding& binding, ArenaAfterRun arena) const {
+  const RuntimeCall call;
   const bool shrink = arena == ArenaAfterRun::kShrink;
   const abi::RunOptions* const options = shrink ? shrink_arena_.get() : keep_arena_.get();
   Check(Api().RunWithBinding(handle(), options, binding.handle()), "the model failed to run");

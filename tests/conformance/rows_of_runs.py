@@ -167,14 +167,14 @@ def _(world: World) -> Iterable[str]:
 
 @row(
     "D14",
-    "sixteen turns whose need is four times the cache",
+    "sixteen turns whose need is ten times the cache",
     "16 finished, 0 without a request",
     ruling="pressure is met by preemption: no CapacityBlocked as long as somebody can run",
 )
 def _(world: World) -> Iterable[str]:
     engine = world.engine(num_blocks=16)
     for number in range(16):
-        engine.request(f"R{number}-").begin([5 + number] * 8, 8)
+        engine.request(f"R{number}-").begin([5 + number] * 8, 32)
     seen = finish(engine)
     assert engine.count("preemptions") > 0
     yield f"{len(endings(seen))} finished, {sum(each.request is None for each in seen)} without a request"
