@@ -1,7 +1,8 @@
-"""What these pages need beyond Sphinx: links from bare names, and the command line's own help."""
+"""What these pages need beyond Sphinx: links from bare names, the command line's own help, and the server's document."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -56,9 +57,32 @@ class CommandHelp(Directive):
         return [nodes.literal_block(shown, shown, language="text")]
 
 
+class OpenApi(Directive):
+    """``.. oga-openapi::`` lists the operations of the server and puts its OpenAPI document beside the pages."""
+
+    def run(self) -> list[nodes.Node]:
+        """Writes ``openapi.json`` at the root of the output."""
+        from oga.server import ServerSettings, create_app
+
+        document = create_app(ServerSettings(models=[])).openapi()
+        environment = self.state.document.settings.env
+        (Path(environment.app.outdir) / "openapi.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+        up = "../" * environment.docname.count("/")
+        link = nodes.reference("", "openapi.json", refuri=f"{up}openapi.json")
+        rows = [
+            f"{method.upper():<7}{path:<38}{operation.get('summary', '')}"
+            for path, operations in document["paths"].items()
+            for method, operation in operations.items()
+        ]
+        shown = "\n".join(rows)
+        paragraph = nodes.paragraph("", "The document of this version: ", link, ".")
+        return [paragraph, nodes.literal_block(shown, shown, language="text")]
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Connects the link rules and the directive."""
     app.connect("hawkmoth-process-docstring", link_c_functions)
     app.connect("missing-reference", resolve_public_name)
     app.add_directive("oga-help", CommandHelp)
+    app.add_directive("oga-openapi", OpenApi)
     return {"parallel_read_safe": True}
