@@ -51,7 +51,8 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=640, help="of the cache")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    command = [sys.executable, "-m", "oga", "serve", given.model, "--port", "0", "--json-logs", "--no-page"]
+    # -P: the package that is installed, not the folder of that name that may lie here.
+    command = [sys.executable, "-P", "-m", "oga", "serve", given.model, "--port", "0", "--json-logs", "--no-page"]
     # A small cache is soon full, so that memory which grows later is not the cache being used for the first time.
     command += ["--overlay", json.dumps({"engine": {"dynamic_batching": {"num_blocks": given.blocks}}})]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
