@@ -1,4 +1,4 @@
-"""What these pages need beyond Sphinx: links from bare names, the command line's own help, and the server's document."""
+"""What these pages need beyond Sphinx: links from bare names, and what the command line and the server say themselves."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class OpenApi(Directive):
             for method, operation in operations.items()
         ]
         shown = "\n".join(rows)
-        paragraph = nodes.paragraph("", "The document of this version: ", link, ".")
+        paragraph = nodes.paragraph("", "", nodes.Text("The document of this version: "), link, nodes.Text("."))
         return [paragraph, nodes.literal_block(shown, shown, language="text")]
 
 
