@@ -1,4 +1,4 @@
-"""What these pages need beyond Sphinx: links from bare names, and what the command line and the server say themselves."""
+"""What these pages need beyond Sphinx: links from bare names, and what the commands and the server say themselves."""
 
 from __future__ import annotations
 
