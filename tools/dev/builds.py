@@ -38,7 +38,7 @@ def wheel_path() -> Path:
 
 def build_wheel() -> None:
     """Builds the wheel when a file that goes into it changed, and installs it into ``.venv``."""
-    key = content_hash(files_below(*WHEEL_INPUTS), extra=f"{PYTHON.stat().st_ctime_ns}")
+    key = content_hash(files_below(*WHEEL_INPUTS), extra=f"{PYTHON.lstat().st_ctime_ns}")
 
     def build() -> None:
         shutil.rmtree(WHEELS, ignore_errors=True)

@@ -99,7 +99,7 @@ def install_packages(name: str, what: str, wanted: list[str]) -> None:
         "setup",
         f"packages-{name}",
         f"packages: {what}",
-        f"{wanted} {PYTHON.stat().st_ctime_ns}",
+        f"{wanted} {PYTHON.lstat().st_ctime_ns}",
         lambda: must_run(f"packages-{name}", [*PIP_INSTALL, *wanted]),
     )
 
