@@ -85,7 +85,11 @@ def test_generated_requests_find_nothing_that_is_not_described(
     wrong = api[path][method].as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE)
 
     @hypothesis.settings(
-        max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(hypothesis.HealthCheck)
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(case=strategy | wrong)
     def check(case: schemathesis.Case) -> None:

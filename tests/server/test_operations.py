@@ -160,12 +160,12 @@ def test_every_answer_has_an_id_and_a_line_in_the_log(
         running = start(log_format="json", is_lenient=True)
         with httpx.Client(base_url=running.url) as other:
             assert ask(other, "secret words", unknown=1, max_tokens=2).status_code == 200
+        end = time.monotonic() + 10  # a line is written when the client has its answer
+        while len(lines := [each.getMessage() for each in caplog.records if each.name == "oga.server.access"]) < 5:
+            assert time.monotonic() < end
+            time.sleep(0.01)
     assert named.headers["x-request-id"] == "mine-1"
     assert re.fullmatch(r"req-[0-9a-f]{32}", forged.headers["x-request-id"])
-    end = time.monotonic() + 10  # a line is written when the client has its answer
-    while len(lines := [each.getMessage() for each in caplog.records if each.name == "oga.server.access"]) < 5:
-        assert time.monotonic() < end
-        time.sleep(0.01)
     own = next(line for line in lines if given.headers["x-request-id"] in line)
     assert all(part in own for part in ("status=200", "model=random", "completion_tokens=2", "first_token_seconds="))
     assert any(made.headers["x-request-id"] in line and "status=400" in line for line in lines)
