@@ -33,39 +33,26 @@ def library_path() -> Path:
 
 
 def onnxruntime_library() -> Path | None:
-    """The shared library inside the installed ``onnxruntime`` package, found without importing that package.
-
-    None when there is no such package or it carries no library.
-    """
-    spec = importlib.util.find_spec("onnxruntime")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        found = sorted(Path(folder, "capi").glob("libonnxruntime.so*"), key=_version_key)
-        if found:
-            return found[-1]
-    return None
+    """The shared library of the installed ``onnxruntime`` package; None without one."""
+    return _installed("onnxruntime", "capi/libonnxruntime.so*")
 
 
 def extensions_library() -> Path | None:
-    """The shared library inside the installed ``onnxruntime_extensions`` package, found without importing it.
-
-    None when there is no such package or it carries no library.
-    """
-    spec = importlib.util.find_spec("onnxruntime_extensions")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        for found in sorted(Path(folder).glob("_extensions_pydll*.so")):
-            return found
-    return None
+    """The shared library of the installed ``onnxruntime_extensions`` package; None without one."""
+    return _installed("onnxruntime_extensions", "_extensions_pydll*.so")
 
 
 def llguidance_library() -> Path | None:
-    """The shared library inside the installed ``llguidance`` package, found without importing it.
+    """The shared library of the installed ``llguidance`` package; None without one."""
+    return _installed("llguidance", "_lib*.so")
 
-    None when there is no such package or it carries no library.
-    """
-    spec = importlib.util.find_spec("llguidance")
+
+def _installed(package: str, pattern: str) -> Path | None:
+    """The newest file of a package that matches, found without importing the package."""
+    spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations or []) if spec else []:
-        for found in sorted(Path(folder).glob("_lib*.so")):
-            return found
+        if found := sorted(Path(folder).glob(pattern), key=_version_key):
+            return found[-1]
     return None
 
 
