@@ -59,6 +59,7 @@ constexpr std::string_view kKnownKeys[] = {
     "model.decoder.session_options.graph_optimization_level",
     "model.decoder.session_options.custom_ops_library",
     "model.decoder.session_options.config_entries",
+    "model.decoder.session_options.cpu_matmul",
     "model.decoder.inputs",
     "model.decoder.inputs.input_ids",
     "model.decoder.inputs.inputs_embeds",

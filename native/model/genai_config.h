@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "model/engine_limits.h"
+#include "ort/cpu_matmul.h"
 
 namespace oga {
 
@@ -55,6 +56,7 @@ struct SessionConfig {
   std::optional<int32_t> intra_op_num_threads;  // 0: the runtime chooses
   std::optional<int32_t> inter_op_num_threads;
   std::vector<std::string> providers;  // as written, in order; empty: CPU
+  ort::CpuMatMul cpu_matmul = ort::CpuMatMul::kAuto;
 };
 
 struct DecoderConfig {

@@ -34,16 +34,6 @@ struct Extent {
 };
 using Extents = std::map<std::string, Extent>;  // by location, relative to the graph's folder
 
-// Calls visit(field) for every field of the message in [begin, end).
-template <typename Visit>
-void ForEachField(ProtobufReader& reader, uint64_t begin, uint64_t end, Visit visit) {
-  reader.Seek(begin);
-  while (const auto field = reader.Next(end)) {
-    visit(*field);
-    if (field->has_content) reader.Seek(field->end);
-  }
-}
-
 uint64_t ParseNumber(const std::string& text) {
   uint64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -53,7 +43,7 @@ uint64_t ParseNumber(const std::string& text) {
 void ReadEntry(ProtobufReader& reader, const Field& entry, std::map<std::string, std::string>* entries) {
   std::string key;
   std::string value;
-  ForEachField(reader, entry.begin, entry.end, [&](const Field& field) {
+  reader.ForEachField(entry.begin, entry.end, [&](const Field& field) {
     if (field.number == kEntryKey) key = reader.Text(field);
     if (field.number == kEntryValue) value = reader.Text(field);
   });
@@ -63,7 +53,7 @@ void ReadEntry(ProtobufReader& reader, const Field& entry, std::map<std::string,
 void ReadInitializer(ProtobufReader& reader, const Field& initializer, Extents* extents) {
   std::string name;
   std::map<std::string, std::string> entries;
-  ForEachField(reader, initializer.begin, initializer.end, [&](const Field& field) {
+  reader.ForEachField(initializer.begin, initializer.end, [&](const Field& field) {
     if (field.number == kTensorName) name = reader.Text(field);
     if (field.number == kTensorExternalData && field.has_content) ReadEntry(reader, field, &entries);
   });
@@ -77,10 +67,10 @@ Extents ReadExtents(const std::string& path) {
   ProtobufReader reader(path);
   Extents extents;
   bool has_graph = false;
-  ForEachField(reader, 0, reader.size_bytes(), [&](const Field& field) {
+  reader.ForEachField(0, reader.size_bytes(), [&](const Field& field) {
     if (field.number != kModelGraph || !field.has_content) return;
     has_graph = true;
-    ForEachField(reader, field.begin, field.end, [&](const Field& part) {
+    reader.ForEachField(field.begin, field.end, [&](const Field& part) {
       if (part.number == kGraphInitializer && part.has_content) ReadInitializer(reader, part, &extents);
     });
   });

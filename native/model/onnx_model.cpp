@@ -9,6 +9,7 @@
 #include "model/limits_resolution.h"
 #include "model/onnx_executor.h"
 #include "model/onnx_file.h"
+#include "model/onnx_products.h"
 #include "model/read_file.h"
 
 namespace oga {
@@ -21,8 +22,12 @@ std::shared_ptr<const ort::Session> OpenSession(const GenaiConfig& config) {
   const kernels::CpuIsa isa = kernels::SelectedCpuIsa();
   const std::string path = config.decoder_path();
   CheckOnnxFiles(path);
-  const int threads = config.decoder().session.intra_op_num_threads.value_or(0);
-  auto session = std::make_shared<const ort::Session>(path, ort::SessionOptions{threads});
+  const SessionConfig& chosen = config.decoder().session;
+  ort::SessionOptions options;
+  options.intra_op_threads = chosen.intra_op_num_threads.value_or(0);
+  options.matmul = chosen.cpu_matmul;
+  options.has_half_products = HasHalfProducts(path);
+  auto session = std::make_shared<const ort::Session>(path, options);
   log::Info(Message("loaded ", Printable(path), " with ", kernels::CpuIsaName(isa), " kernels"));
   return session;
 }

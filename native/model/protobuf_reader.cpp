@@ -76,7 +76,7 @@ std::optional<ProtobufReader::Field> ProtobufReader::Next(uint64_t end) {
   field.number = static_cast<uint32_t>(tag >> 3);
   uint64_t length = 0;
   switch (tag & 7) {
-    case kVarint: (void)Varint(end); return field;
+    case kVarint: field.number_value = Varint(end); return field;
     case kFixed64: length = 8; break;
     case kFixed32: length = 4; break;
     case kLengthDelimited:

@@ -25,11 +25,22 @@ class ProtobufReader {
     bool has_content = false;  // length-delimited
     uint64_t begin = 0;        // its bytes in the file
     uint64_t end = 0;
+    uint64_t number_value = 0;  // of a number of variable length
   };
 
   // The next field of the message that ends at `end`, or nothing at its end. Throws Error{kModelError} where the bytes
   // stop making sense.
   std::optional<Field> Next(uint64_t end);
+
+  // Calls visit(field) for every field of the message in [begin, end).
+  template <typename Visit>
+  void ForEachField(uint64_t begin, uint64_t end, const Visit& visit) {
+    Seek(begin);
+    while (const auto field = Next(end)) {
+      visit(*field);
+      if (field->has_content) Seek(field->end);
+    }
+  }
 
   // Continues reading at `offset`; Next steps over contents by itself.
   void Seek(uint64_t offset) { offset_ = offset; }

@@ -50,6 +50,13 @@ std::vector<std::string> ReadProviders(const JsonObject& session, ConfigNotes& n
   return providers;
 }
 
+ort::CpuMatMul ReadCpuMatMul(const JsonObject& session) {
+  const std::optional<std::string> name = session.String("cpu_matmul");
+  if (!name) return ort::CpuMatMul::kAuto;
+  if (const auto choice = ort::ParseCpuMatMul(*name)) return *choice;
+  RefuseValue(*session.Find("cpu_matmul"), session.PathOf("cpu_matmul"), "\"auto\", \"fp32\" or \"bf16\"");
+}
+
 }  // namespace
 
 SessionConfig ReadSession(const JsonObject& decoder, ConfigNotes& notes) {
@@ -63,6 +70,7 @@ SessionConfig ReadSession(const JsonObject& decoder, ConfigNotes& notes) {
   config.intra_op_num_threads = threads("intra_op_num_threads");
   config.inter_op_num_threads = threads("inter_op_num_threads");
   config.providers = ReadProviders(*session, notes);
+  config.cpu_matmul = ReadCpuMatMul(*session);
   CheckDecidedOptions(*session, notes);
   return config;
 }

@@ -30,6 +30,8 @@ struct KernelInfo;
 struct KernelContext;
 struct ShapeInferContext;
 struct CustomOp;
+struct Op;      // an operator of the runtime that another one runs
+struct OpAttr;  // an attribute for it
 
 enum class ErrorCode : int {
   kOk = 0,
@@ -50,6 +52,7 @@ enum class LogSeverity : int { kVerbose = 0, kInfo = 1, kWarning = 2, kError = 3
 enum class OptimizationLevel : int { kNone = 0, kBasic = 1, kExtended = 2, kAll = 99 };
 enum class AllocatorType : int { kDevice = 0, kArena = 1 };
 enum class MemoryType : int { kDefault = 0 };
+enum class OpAttrType : int { kInt = 1, kFloat = 3 };
 enum class Characteristic : int { kRequired = 0, kOptional = 1, kVariadic = 2 };
 
 using LogFunction = void (*)(void* state, LogSeverity severity, const char* category, const char* log_id,
@@ -123,6 +126,17 @@ using LoopBody = void (*)(void* state, size_t index);
   X(136, Status*, BindInput, (IoBinding* binding, const char* name, const Value* value))                             \
   X(137, Status*, BindOutput, (IoBinding* binding, const char* name, const Value* value))                            \
   X(165, Status*, AddRunConfigEntry, (RunOptions* options, const char* key, const char* value))                      \
+  X(211, Status*, CreateOpAttr,                                                                                      \
+    (const char* name, const void* data, int length, OpAttrType type, OpAttr** out))                                 \
+  X(212, void, ReleaseOpAttr, (OpAttr* attribute))                                                                   \
+  X(213, Status*, CreateOp,                                                                                          \
+    (const KernelInfo* info, const char* name, const char* domain, int version, const char** type_names,             \
+     const ElementType* types, int type_count, const OpAttr* const* attributes, int attribute_count,                 \
+     int input_count, int output_count, Op** out))                                                                   \
+  X(214, Status*, InvokeOp,                                                                                          \
+    (const KernelContext* context, const Op* op, const Value* const* inputs, int input_count,                        \
+     Value* const* outputs, int output_count))                                                                       \
+  X(215, void, ReleaseOp, (Op* op))                                                                                  \
   X(230, Status*, KernelInfo_GetInputCount, (const KernelInfo* info, size_t* out))                                   \
   X(232, Status*, KernelInfo_GetInputName, (const KernelInfo* info, size_t index, char* out, size_t* size))          \
   X(234, Status*, KernelInfo_GetInputTypeInfo, (const KernelInfo* info, size_t index, TypeInfo** out))               \
@@ -131,9 +145,13 @@ using LoopBody = void (*)(void* state, size_t index);
     (const KernelInfo* info, size_t index, int* is_constant, const Value** out))                                     \
   X(268, Status*, ShapeInferContext_GetInputTypeShape,                                                               \
     (const ShapeInferContext* context, size_t index, ShapeInfo** out))                                               \
+  X(269, Status*, ShapeInferContext_GetAttribute,                                                                    \
+    (const ShapeInferContext* context, const char* name, const OpAttr** out))                                        \
   X(270, Status*, ShapeInferContext_SetOutputTypeShape,                                                              \
     (const ShapeInferContext* context, size_t index, const ShapeInfo* info))                                         \
   X(271, Status*, SetSymbolicDimensions, (ShapeInfo* info, const char** names, size_t rank))                         \
+  X(272, Status*, ReadOpAttr,                                                                                        \
+    (const OpAttr* attribute, OpAttrType type, void* data, size_t bytes, size_t* out))                               \
   X(274, Status*, KernelContext_ParallelFor,                                                                         \
     (const KernelContext* context, LoopBody body, size_t count, size_t batches, void* state))
 // clang-format on

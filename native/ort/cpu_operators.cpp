@@ -1,37 +1,58 @@
 #include "ort/cpu_operators.h"
 
 #include <cstdlib>
-#include <string_view>
 
-#include "base/error.h"
-#include "base/printable_text.h"
+#include "ort/load_threads.h"
 #include "ort/make.h"
 #include "ort/matmul_nbits_op.h"
+#include "ort/matmul_op.h"
 #include "ort/paged_attention_op.h"
 
 namespace oga::ort {
 
-bool UsesOwnMatMul(const char* requested) {
-  const std::string_view name = requested == nullptr ? "" : requested;
-  if (name.empty() || name == "oga") return true;
-  if (name == "runtime") return false;
-  Throw(StatusCode::kInvalidArgument, "OGA_CPU_MATMUL is \"", Printable(requested),
-        "\", which is not one of: oga, runtime; unset it to use liboga's own matrix product");
+namespace {
+
+Owned<abi::CustomOpDomain> MakeDomain(const char* name, std::initializer_list<const abi::CustomOp*> operators) {
+  auto domain = Make<abi::CustomOpDomain>(Api().CreateCustomOpDomain, "cannot create an operator domain", name);
+  for (const abi::CustomOp* op : operators) {
+    Check(Api().CustomOpDomain_Add(domain.get(), op), Message("cannot add the operator ", op->GetName(op)));
+  }
+  return domain;
 }
 
-CpuOperators::CpuOperators()
-    : microsoft_(
-          Make<abi::CustomOpDomain>(Api().CreateCustomOpDomain, "cannot create an operator domain", "com.microsoft")) {
-  Check(Api().CustomOpDomain_Add(microsoft_.get(), PagedAttentionOp()), "cannot add the PagedAttention operator");
-  if (!UsesOwnMatMul(std::getenv("OGA_CPU_MATMUL"))) return;
-  matmul_nbits_ = std::make_unique<const MatMulNBitsOp>();
-  Check(Api().CustomOpDomain_Add(microsoft_.get(), matmul_nbits_.get()), "cannot add the MatMulNBits operator");
+// ONNX's own MatMul and Gemm stay the runtime's as long as that computes what is wanted: floats in floats.
+bool ReplacesMatMul(CpuMatMul matmul, bool has_half_products) {
+  return matmul == CpuMatMul::kBfloat16 || (matmul != CpuMatMul::kRuntime && has_half_products);
+}
+
+}  // namespace
+
+CpuOperators::CpuOperators(CpuMatMul matmul, bool has_half_products, int load_threads)
+    : memory_(std::make_unique<ProductMemory>()) {
+  memory_->on_load_threads = OnLoadThreads(load_threads);
+  AddProducts(ResolveCpuMatMul(std::getenv("OGA_CPU_MATMUL"), matmul), has_half_products);
+}
+
+void CpuOperators::AddProducts(CpuMatMul matmul, bool has_half_products) {
+  const auto make = [&](MatMulForm form) {
+    return matmuls_.emplace_back(std::make_unique<const MatMulOp>(form, matmul, memory_.get())).get();
+  };
+  domains_.push_back(MakeDomain("com.microsoft", {PagedAttentionOp()}));
+  if (matmul != CpuMatMul::kRuntime) {
+    matmul_nbits_ = std::make_unique<const MatMulNBitsOp>(memory_.get());
+    Check(Api().CustomOpDomain_Add(domains_.back().get(), matmul_nbits_.get()), "cannot add the operator MatMulNBits");
+  }
+  domains_.push_back(MakeDomain("oga", {make(MatMulForm::kOwnGemm)}));
+  if (!ReplacesMatMul(matmul, has_half_products)) return;
+  domains_.push_back(MakeDomain("", {make(MatMulForm::kMatMul), make(MatMulForm::kGemm)}));
 }
 
 CpuOperators::~CpuOperators() = default;
 
 void CpuOperators::AddTo(abi::SessionOptions* options) const {
-  Check(Api().AddCustomOpDomain(options, microsoft_.get()), "cannot register liboga's operators");
+  for (const auto& domain : domains_) {
+    Check(Api().AddCustomOpDomain(options, domain.get()), "cannot register liboga's operators");
+  }
 }
 
 }  // namespace oga::ort

@@ -4,29 +4,34 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "ort/cpu_matmul.h"
 #include "ort/handles.h"
 
 namespace oga::ort {
 
 struct MatMulNBitsOp;
-
-// Whose MatMulNBits a session uses when OGA_CPU_MATMUL is `requested` (null or empty when unset): true for liboga's own
-// ("oga", the default), false for the runtime's ("runtime"). Throws Error{kInvalidArgument} for another name.
-bool UsesOwnMatMul(const char* requested);
+struct MatMulOp;
+struct ProductMemory;
 
 class CpuOperators {
  public:
-  // Throws Error{kInvalidArgument} when OGA_CPU_MATMUL names nothing we know.
-  CpuOperators();
+  // Products as `matmul` and OGA_CPU_MATMUL say; `has_half_products`: a MatMul or Gemm of the graph has weights of 16
+  // bits. Packs on `load_threads` threads. Throws Error{kInvalidArgument} when OGA_CPU_MATMUL names nothing we know.
+  CpuOperators(CpuMatMul matmul, bool has_half_products, int load_threads);
   ~CpuOperators();
 
   // Sessions made with `options` use these operators instead of the runtime's.
   void AddTo(abi::SessionOptions* options) const;
 
  private:
+  void AddProducts(CpuMatMul matmul, bool has_half_products);
+
+  std::unique_ptr<ProductMemory> memory_;
   std::unique_ptr<const MatMulNBitsOp> matmul_nbits_;  // null when the runtime's is used
-  Owned<abi::CustomOpDomain> microsoft_;
+  std::vector<std::unique_ptr<const MatMulOp>> matmuls_;
+  std::vector<Owned<abi::CustomOpDomain>> domains_;
 };
 
 }  // namespace oga::ort

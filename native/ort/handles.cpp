@@ -15,5 +15,7 @@ void Releaser::operator()(abi::Value* value) const noexcept { Api().ReleaseValue
 void Releaser::operator()(abi::TypeInfo* type) const noexcept { Api().ReleaseTypeInfo(type); }
 void Releaser::operator()(abi::ShapeInfo* info) const noexcept { Api().ReleaseTensorTypeAndShapeInfo(info); }
 void Releaser::operator()(abi::CustomOpDomain* domain) const noexcept { Api().ReleaseCustomOpDomain(domain); }
+void Releaser::operator()(abi::Op* op) const noexcept { Api().ReleaseOp(op); }
+void Releaser::operator()(abi::OpAttr* attribute) const noexcept { Api().ReleaseOpAttr(attribute); }
 
 }  // namespace oga::ort

@@ -16,6 +16,8 @@ struct Value;
 struct TypeInfo;
 struct ShapeInfo;
 struct CustomOpDomain;
+struct Op;
+struct OpAttr;
 }  // namespace abi
 
 struct Releaser {
@@ -29,6 +31,8 @@ struct Releaser {
   void operator()(abi::TypeInfo* type) const noexcept;
   void operator()(abi::ShapeInfo* info) const noexcept;
   void operator()(abi::CustomOpDomain* domain) const noexcept;
+  void operator()(abi::Op* op) const noexcept;
+  void operator()(abi::OpAttr* attribute) const noexcept;
 };
 
 template <typename T>

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <numeric>
+#include <vector>
 
 #include "ort/make.h"
 
@@ -58,6 +59,15 @@ void* KernelContext::Output(size_t index, std::span<const int64_t> dims) const {
   void* data = nullptr;
   Check(Api().GetTensorMutableData(value, &data), kDoing);
   return data;
+}
+
+void KernelContext::Run(const abi::Op* op, size_t inputs, std::span<const int64_t> dims) const {
+  std::vector<const abi::Value*> values(inputs);
+  for (size_t i = 0; i < inputs; ++i) Check(Api().KernelContext_GetInput(context_, i, &values[i]), kDoing);
+  abi::Value* output = nullptr;
+  Check(Api().KernelContext_GetOutput(context_, 0, dims.data(), dims.size(), &output), kDoing);
+  Check(Api().InvokeOp(context_, op, values.data(), static_cast<int>(inputs), &output, 1),
+        "cannot run an operator of the runtime");
 }
 
 void KernelContext::ParallelFor(size_t count, const std::function<void(size_t)>& body) const {

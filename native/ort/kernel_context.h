@@ -37,6 +37,9 @@ class KernelContext {
   // The memory of an output of `dims`; nullptr for an output that the node does not have.
   void* Output(size_t index, std::span<const int64_t> dims) const;
 
+  // Runs an operator of the runtime on the node's first `inputs` inputs; its result of `dims` is the node's output.
+  void Run(const abi::Op* op, size_t inputs, std::span<const int64_t> dims) const;
+
   // Calls body(i) for every i in [0, count) on the session's own thread pool, so that there is one pool and no thread
   // competes with another. Throws kInternal when a body threw.
   void ParallelFor(size_t count, const std::function<void(size_t)>& body) const;

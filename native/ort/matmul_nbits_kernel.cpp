@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "kernels/nbits_matmul.h"
+#include "kernels/packed_matmul.h"
 #include "ort/mapped_pages.h"
 #include "ort/matmul_nbits_op.h"
 
@@ -73,9 +73,7 @@ kernels::NBitsSource ReadAttributes(const NodeInfo& info, const std::string& nod
 
 }  // namespace
 
-MatMulNBitsKernel::MatMulNBitsKernel(const abi::KernelInfo* raw_info, kernels::WeightArena* arena,
-                                     kernels::ScratchPool* scratch)
-    : scratch_(scratch) {
+MatMulNBitsKernel::MatMulNBitsKernel(const abi::KernelInfo* raw_info, ProductMemory* memory) : memory_(memory) {
   const NodeInfo info(raw_info);
   node_ = Message("MatMulNBits node ", info.name());
   if (info.HasInput(kGroupIndex)) {
@@ -85,10 +83,10 @@ MatMulNBitsKernel::MatMulNBitsKernel(const abi::KernelInfo* raw_info, kernels::W
   attributes_ = ReadAttributes(info, node_);
   has_zero_points_ = info.HasInput(kZeroPoints);
   has_bias_ = info.HasInput(kBias);
-  PackConstants(info, arena);
+  PackConstants(info);
 }
 
-void MatMulNBitsKernel::PackConstants(const NodeInfo& info, kernels::WeightArena* arena) {
+void MatMulNBitsKernel::PackConstants(const NodeInfo& info) {
   std::array<std::optional<KernelTensor>, kMatMulNBitsInputs> constants;
   std::array<const KernelTensor*, kMatMulNBitsInputs> inputs = {};
   for (const MatMulNBitsInput input : {kCodes, kScales, kZeroPoints}) {
@@ -97,8 +95,8 @@ void MatMulNBitsKernel::PackConstants(const NodeInfo& info, kernels::WeightArena
     if (!constants[input]) return;
     inputs[input] = &*constants[input];
   }
-  weights_ =
-      std::make_unique<const kernels::NBitsWeights>(kernels::SelectedCpuIsa(), ReadWeights(inputs.data()), arena);
+  weights_ = std::make_unique<const kernels::PackedWeights>(kernels::SelectedCpuIsa(), ReadWeights(inputs.data()),
+                                                            &memory_->weights, memory_->on_load_threads);
   for (const auto& constant : constants) {
     if (!constant) continue;
     const size_t element_bytes = constant->type == ElementType::kFloat ? sizeof(float) : 1;
@@ -153,26 +151,27 @@ void MatMulNBitsKernel::Compute(abi::KernelContext* raw_context) const {
   int64_t dims[kMostDims];
   std::copy_n(activations.dims, activations.rank, dims);
   dims[activations.rank - 1] = attributes_.n;
-  kernels::NBitsMatMulArgs args;
+  kernels::PackedMatMulArgs args;
   args.activations = static_cast<const float*>(activations.data);
   args.rows = activations.Elements() / attributes_.k;
   args.bias = ReadBias(context);
   args.output = static_cast<float*>(context.Output(0, std::span(dims, activations.rank)));
 
+  const kernels::ParallelFor parallel_for = [&context](size_t count, const std::function<void(size_t)>& body) {
+    context.ParallelFor(count, body);
+  };
   kernels::WeightArena computed_arena;
-  std::optional<kernels::NBitsWeights> computed;
+  std::optional<kernels::PackedWeights> computed;
   if (!weights_) {
     const KernelTensor inputs[] = {context.Input(kCodes), context.Input(kScales),
                                    has_zero_points_ ? context.Input(kZeroPoints) : KernelTensor{}};
     const KernelTensor* const by_index[] = {nullptr, &inputs[0], &inputs[1], has_zero_points_ ? &inputs[2] : nullptr};
-    computed.emplace(kernels::SelectedCpuIsa(), ReadWeights(by_index), &computed_arena);
+    computed.emplace(kernels::SelectedCpuIsa(), ReadWeights(by_index), &computed_arena, parallel_for);
   }
-  const kernels::NBitsWeights& weights = weights_ ? *weights_ : *computed;
-  const kernels::ScratchPool::Loan scratch(scratch_, kernels::NBitsScratchBytes(weights, args.rows));
+  const kernels::PackedWeights& weights = weights_ ? *weights_ : *computed;
+  const kernels::ScratchPool::Loan scratch(&memory_->scratch, kernels::PackedScratchBytes(weights, args.rows));
   args.scratch = scratch.data();
-  kernels::NBitsMatMul(weights, args, [&context](size_t count, const std::function<void(size_t)>& body) {
-    context.ParallelFor(count, body);
-  });
+  kernels::PackedMatMul(weights, args, parallel_for);
 }
 
 }  // namespace oga::ort

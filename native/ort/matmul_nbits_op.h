@@ -1,4 +1,4 @@
-// The operator com.microsoft::MatMulNBits as the runtime sees it, and what its kernels of one session share.
+// The operator com.microsoft::MatMulNBits as the runtime sees it.
 //
 // Types are left open in the declaration, so that a graph with others loads as far as our kernel, whose refusal names
 // the node and the way out.
@@ -7,9 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include "kernels/scratch_pool.h"
-#include "kernels/weight_arena.h"
-#include "ort/abi.h"
+#include "ort/product_op.h"
 
 namespace oga::ort {
 
@@ -20,12 +18,9 @@ enum MatMulNBitsInput : size_t { kActivations, kCodes, kScales, kZeroPoints, kGr
 inline constexpr std::array<const char*, kMatMulNBitsInputs> kMatMulNBitsInputNames = {"A",           "B",     "scales",
                                                                                        "zero_points", "g_idx", "bias"};
 
-// Owned by the session, whose kernels hold on to what is shared. The runtime hands it to them as the CustomOp it is.
-struct MatMulNBitsOp : abi::CustomOp {
-  MatMulNBitsOp() noexcept;
-
-  mutable kernels::WeightArena weights;  // filled while the session loads, by one thread
-  mutable kernels::ScratchPool scratch;
+// Owned by the session.
+struct MatMulNBitsOp : ProductOp {
+  explicit MatMulNBitsOp(ProductMemory* memory) noexcept;
 };
 
 }  // namespace oga::ort

@@ -14,11 +14,10 @@ namespace oga::ort {
 
 namespace {
 
-Owned<abi::SessionOptions> MakeOptions(const SessionOptions& options, const CpuOperators& operators) {
+Owned<abi::SessionOptions> MakeOptions(int threads, const CpuOperators& operators) {
   constexpr const char* kDoing = "cannot set up an onnxruntime session";
   const abi::Api& api = Api();
   auto made = Make<abi::SessionOptions>(api.CreateSessionOptions, kDoing);
-  const int threads = ChooseThreadCount(options.intra_op_threads);
   Check(api.SetSessionGraphOptimizationLevel(made.get(), abi::OptimizationLevel::kAll), kDoing);
   // Patterns are remembered per input shape, and the packed shapes of a batch hardly ever repeat.
   Check(api.DisableMemPattern(made.get()), kDoing);
@@ -57,8 +56,10 @@ TensorInfo ReadTensor(const abi::Session* session, size_t index, GetTypeInfo get
 }  // namespace
 
 Session::Session(const std::string& model_path, const SessionOptions& options)
-    : process_(getpid()), environment_(Environment::Get()), operators_(std::make_unique<const CpuOperators>()) {
-  const auto session_options = MakeOptions(options, *operators_);
+    : process_(getpid()), environment_(Environment::Get()) {
+  const int threads = ChooseThreadCount(options.intra_op_threads);
+  operators_ = std::make_unique<const CpuOperators>(options.matmul, options.has_half_products, threads);
+  const auto session_options = MakeOptions(threads, *operators_);
   const RuntimeCall call;
   session_ = Make<abi::Session>(Api().CreateSession, Message("cannot load ", Printable(model_path)),
                                 environment_->handle(), model_path.c_str(), session_options.get());

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ort/cpu_matmul.h"
 #include "ort/environment.h"
 #include "ort/handles.h"
 #include "ort/shape.h"
@@ -21,6 +22,8 @@ class IoBinding;
 
 struct SessionOptions {
   int intra_op_threads = 0;  // as ChooseThreadCount takes it
+  CpuMatMul matmul = CpuMatMul::kAuto;
+  bool has_half_products = false;  // whether a MatMul or Gemm of the graph has weights of 16 bits
 };
 
 // What the arena does with its free memory at the end of a run.

@@ -32,14 +32,16 @@ class Precision(enum.StrEnum):
     """How the weights of a converted model are stored."""
 
     FP32 = "fp32"
+    BF16 = "bf16"
+    FP16 = "fp16"
     INT8 = "int8"
     INT4 = "int4"
 
     @property
-    def literal(self) -> Literal["fp32", "int8", "int4"]:
+    def literal(self) -> Literal["fp32", "bf16", "fp16", "int8", "int4"]:
         """The name that the exporter takes."""
-        names: dict[Precision, Literal["fp32", "int8", "int4"]] = {Precision.FP32: "fp32", Precision.INT8: "int8"}
-        return names.get(self, "int4")
+        name: Literal["fp32", "bf16", "fp16", "int8", "int4"] = self.value
+        return name
 
 
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or a name that `oga pull` knows.")]

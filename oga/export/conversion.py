@@ -62,8 +62,9 @@ def convert(
     Args:
         source: a Hugging Face folder (config.json, safetensors) or a GGUF file of a known family.
         destination: the folder to make; its parents are made too.
-        precision: "fp32"; or "int8" or "int4" for matrices in blocks of codes of that many bits. Blocks of a GGUF file
-            are carried over without rounding the weights a second time where their format allows it.
+        precision: "fp32"; "bf16" or "fp16" for matrices of that type; or "int8" or "int4" for matrices in blocks of
+            codes of that many bits. Blocks of a GGUF file are carried over without rounding the weights a second time
+            where their format allows it.
         head_precision: the same for the embedding and the LM head, which small models feel most. When not given,
             ``precision``; but what a GGUF file holds in 5 to 8 bits is int8 then, not int4.
         block_size: weights that share a scale: 16, 32, 64, 128 or 256. When not given, those of a GGUF file's blocks,

@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from oga.export.graph_writer import CONTRIB, GraphWriter, dims_of
 from oga.export.matrices import Matrix, look_up, multiply, store_blocks, store_floats
-from oga.export.precision import EMBEDDING, HEAD, WeightFormats
+from oga.export.precision import EMBEDDING, HEAD, FloatFormat, WeightFormats
 from oga.export.rope import rotary_tables
 from oga.export.source import WeightSource
 from oga.export.tensor_file import TensorFile
@@ -224,8 +224,8 @@ class _DecoderBuilder:
     def _store_matrix(self, name: str, rows: int, columns: int) -> Matrix:
         full = f"{name}.weight"
         wanted = self._formats.of(name, self._source.stored_bits(full))
-        if wanted is None:
-            return store_floats(self._graph, self._source, name, rows, columns)
+        if isinstance(wanted, FloatFormat):
+            return store_floats(self._graph, self._source, name, (rows, columns), wanted.precision)
         matrix = self._source.read_quantized(full, (rows, columns), wanted)
         return store_blocks(self._graph, name, matrix, looked_up=name == EMBEDDING)
 

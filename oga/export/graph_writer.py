@@ -10,7 +10,8 @@ import onnx_ir as ir
 from oga.export.tensor_file import TensorFile
 
 CONTRIB = "com.microsoft"
-OPSETS = {"": 23, CONTRIB: 1}
+OWN = "oga"  # operators that only this engine has
+OPSETS = {"": 23, CONTRIB: 1, OWN: 1}
 _IR_VERSION = 10  # what onnxruntime 1.23 reads
 
 
@@ -35,9 +36,9 @@ class GraphWriter:
         self._inputs.append(_typed(name, dtype, dims))
         return self._inputs[-1]
 
-    def store(self, name: str, array: Any) -> ir.Value:
-        """An initializer in the data file."""
-        return self._known(self.data.append(name, array))
+    def store(self, name: str, array: Any, dtype: ir.DataType | None = None) -> ir.Value:
+        """An initializer in the data file; ``dtype`` is what the bytes stand for, where NumPy has no such type."""
+        return self._known(self.data.append(name, array, dtype))
 
     def stored_again(self, name: str, value: ir.Value, *dims: int) -> ir.Value:
         """An initializer of another shape over the bytes of one that ``store`` returned."""
@@ -64,22 +65,24 @@ class GraphWriter:
         *dims: int,
         domain: str = "",
         output: str | None = None,
+        dtype: ir.DataType = ir.DataType.FLOAT,
         **attributes: Any,
     ) -> ir.Value:
-        """Adds a node with one float output, of the current rows by ``dims``."""
-        value = _typed(output or f"{name}_output", ir.DataType.FLOAT, (self.rows, *dims))
+        """Adds a node with one output, of the current rows by ``dims``."""
+        value = _typed(output or f"{name}_output", dtype, (self.rows, *dims))
         self.nodes.append(ir.node(operator, inputs, attributes, domain=domain, outputs=[value], name=name))
         return value
 
     def model(self, outputs: Sequence[ir.Value]) -> ir.Model:
         """The finished model, without initializers that no node reads."""
         read = {value.name for node in self.nodes for value in node.inputs if value is not None}
+        domains = {node.domain for node in self.nodes}
         graph = ir.Graph(
             self._inputs,
             outputs,
             nodes=self.nodes,
             initializers=[value for name, value in self._initializers.items() if name in read],
-            opset_imports=OPSETS,
+            opset_imports={domain: version for domain, version in OPSETS.items() if domain in domains},
             name="decoder",
         )
         return ir.Model(graph, ir_version=_IR_VERSION, producer_name="oga")

@@ -2,7 +2,8 @@
 
 A row's result must not depend on its batch, so only operator forms whose rows are independent are emitted: Gemm with a
 constant, transposed right side, and MatMulNBits at accuracy_level 4. Both take weights as [outputs, inputs], so an
-embedding that is tied to the LM head is stored once and read by both.
+embedding that is tied to the LM head is stored once and read by both. Weights of 16 bits, under activations in float32,
+are no inputs of ONNX's Gemm; the engine's own Gemm takes them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from oga.export.graph_writer import CONTRIB, GraphWriter, dims_of
+from oga.export.graph_writer import CONTRIB, OWN, GraphWriter, dims_of
+from oga.export.halves import to_bfloat16, to_float16
+from oga.export.precision import FloatPrecision
 from oga.export.quantization import QuantizedMatrix
 from oga.export.source import WeightSource
 
@@ -21,7 +24,7 @@ _MATMUL_ACCURACY = 4  # activations rounded to 8 bits per block; the row-invaria
 
 @dataclass(frozen=True)
 class FloatMatrix:
-    """Weights [rows, columns] as float32."""
+    """Weights [rows, columns] as float32, bfloat16 or float16."""
 
     weights: ir.Value
 
@@ -51,9 +54,17 @@ class BlockMatrix:
 Matrix = FloatMatrix | BlockMatrix
 
 
-def store_floats(graph: GraphWriter, source: WeightSource, name: str, rows: int, columns: int) -> FloatMatrix:
-    """Writes a matrix as it is."""
-    return FloatMatrix(graph.store(f"{name}.weight", source.read(f"{name}.weight", rows, columns)))
+def store_floats(
+    graph: GraphWriter, source: WeightSource, name: str, shape: tuple[int, int], precision: FloatPrecision
+) -> FloatMatrix:
+    """Writes a matrix as it is, or rounded to 16 bits. Raises ConversionError for weights that float16 cannot hold."""
+    name = f"{name}.weight"
+    weights = source.read(name, *shape)
+    if precision == "bf16":
+        return FloatMatrix(graph.store(name, to_bfloat16(weights), ir.DataType.BFLOAT16))
+    if precision == "fp16":
+        return FloatMatrix(graph.store(name, to_float16(weights, f"{source.path}: tensor {name}")))
+    return FloatMatrix(graph.store(name, weights))
 
 
 def store_blocks(graph: GraphWriter, name: str, matrix: QuantizedMatrix, *, looked_up: bool) -> BlockMatrix:
@@ -76,7 +87,9 @@ def multiply(
     """``x`` times the transposed matrix, plus the bias."""
     if isinstance(matrix, FloatMatrix):
         inputs = [x, matrix.weights] if bias is None else [x, matrix.weights, bias]
-        return graph.node("Gemm", inputs, f"{name}/Gemm", dims_of(matrix.weights)[0], output=output, transB=1)
+        domain = "" if matrix.weights.dtype == ir.DataType.FLOAT else OWN
+        outputs = dims_of(matrix.weights)[0]
+        return graph.node("Gemm", inputs, f"{name}/Gemm", outputs, domain=domain, output=output, transB=1)
     optional = [matrix.zero_points, None, bias]
     while optional and optional[-1] is None:
         optional.pop()
@@ -99,7 +112,11 @@ def multiply(
 def look_up(graph: GraphWriter, matrix: Matrix, rows: ir.Value, name: str) -> ir.Value:
     """The rows of a matrix that an input names, as floats. No second, decoded copy of the matrix is made."""
     if isinstance(matrix, FloatMatrix):
-        return graph.node("Gather", [matrix.weights, rows], f"{name}/Gather", dims_of(matrix.weights)[1])
+        columns, stored = dims_of(matrix.weights)[1], matrix.weights.dtype or ir.DataType.FLOAT
+        found = graph.node("Gather", [matrix.weights, rows], f"{name}/Gather", columns, dtype=stored)
+        if stored == ir.DataType.FLOAT:
+            return found
+        return graph.node("Cast", [found], f"{name}/Cast", columns, to=ir.DataType.FLOAT.value)
     # The lookup wants the codes of a row in one dimension, the product in two.
     vocabulary, blocks, block_bytes = dims_of(matrix.codes)
     codes = graph.stored_again(f"{name}.code_rows", matrix.codes, vocabulary, blocks * block_bytes)

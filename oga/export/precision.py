@@ -7,16 +7,28 @@ from typing import Literal
 
 from oga.export.errors import ConversionError
 
-Precision = Literal["fp32", "int8", "int4"]
+Precision = Literal["fp32", "bf16", "fp16", "int8", "int4"]
+FloatPrecision = Literal["fp32", "bf16", "fp16"]
 # The models that are at hand are small, and 8-bit activations cost them noticeably more than they save.
 DEFAULT_PRECISION: Precision = "fp32"
-PRECISIONS: tuple[Precision, ...] = ("fp32", "int8", "int4")
+PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8", "int4")
 BLOCK_SIZES = (16, 32, 64, 128, 256)
 DEFAULT_BLOCK_SIZE = 32
 # The embedding and the head: what --head-precision speaks of.
 EMBEDDING, HEAD = "model.embed_tokens", "lm_head"
 
 _BITS: dict[Precision, int] = {"int8": 8, "int4": 4}
+
+
+@dataclass(frozen=True)
+class FloatFormat:
+    """Floating point numbers of a matrix, one by one.
+
+    Attributes:
+        precision: of each.
+    """
+
+    precision: FloatPrecision
 
 
 @dataclass(frozen=True)
@@ -65,8 +77,8 @@ class WeightFormats:
         if self.symmetric and "int4" not in used:
             raise ConversionError(f"symmetric is a choice of int4, not of {asked}; leave it out")
 
-    def of(self, name: str, stored_bits: int) -> BlockFormat | None:
-        """The blocks of a matrix, or None for float32.
+    def of(self, name: str, stored_bits: int) -> BlockFormat | FloatFormat:
+        """How a matrix is stored.
 
         Args:
             name: of the matrix, without ".weight".
@@ -75,8 +87,8 @@ class WeightFormats:
         precision = self.precision
         if name in (EMBEDDING, HEAD):
             precision = self.head_precision or self._head_precision(stored_bits)
-        if precision == "fp32":
-            return None
+        if precision == "fp32" or precision == "bf16" or precision == "fp16":
+            return FloatFormat(precision)
         return BlockFormat(_BITS[precision], self.block_size, self.symmetric)
 
     def _head_precision(self, stored_bits: int) -> Precision:

@@ -32,13 +32,21 @@ class TensorFile:
         """Closes the file."""
         self._file.close()
 
-    def append(self, name: str, array: npt.NDArray[Any]) -> ir.Value:
-        """Writes an array and returns the initializer that refers to it."""
+    def append(self, name: str, array: npt.NDArray[Any], dtype: ir.DataType | None = None) -> ir.Value:
+        """Writes an array and returns the initializer that refers to it.
+
+        Args:
+            name: of the initializer.
+            array: its values.
+            dtype: what the array's bytes stand for, where NumPy has no such type.
+        """
         self._file.write(b"\0" * (-self._file.tell() % _ALIGNMENT_BYTES))
         offset = self._file.tell()
         array = np.ascontiguousarray(array)
         self._file.write(array.data)
-        return self._initializer(name, offset, array.nbytes, ir.DataType.from_numpy(array.dtype), array.shape)
+        return self._initializer(
+            name, offset, array.nbytes, dtype or ir.DataType.from_numpy(array.dtype), array.shape
+        )
 
     def reshaped(self, name: str, value: ir.Value, *shape: int) -> ir.Value:
         """Another initializer of another shape that refers to the same bytes as ``value``, which ``append`` returned.

@@ -1,8 +1,8 @@
 """Builds the models of the C++ tests: build_models.py FOLDER.
 
 FOLDER/<decoder>/ holds model.onnx, genai_config.json, steps.txt and expected.f32; FOLDER/operators/ holds one-node
-graphs, FOLDER/matmul_nbits/ such with their inputs and outputs. Everything is small, random and the same on every
-machine.
+graphs, FOLDER/matmul/ and FOLDER/matmul_nbits/ such with their inputs and outputs. Everything is small, random and the
+same on every machine.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import matmul_cases
 import matmul_nbits_cases
 import numpy as np
 import onnx
@@ -124,6 +125,7 @@ def main(target: Path) -> None:
         onnx.save_model(model, operators / f"{name}.onnx")
     onnx.save_model(operator_cases.add_one(), operators / "add_one.onnx")
     matmul_nbits_cases.write(target / "matmul_nbits")
+    matmul_cases.write(target / "matmul")
 
 
 if __name__ == "__main__":

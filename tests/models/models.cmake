@@ -1,7 +1,7 @@
 # The models of the C++ tests, built into OGA_TEST_DATA_DIR/models by build_models.py.
 include_guard(GLOBAL)
 
-set(model_builders build_models.py matmul_nbits_cases.py operator_cases.py paged_decoder.py scenario.py)
+set(model_builders build_models.py matmul_cases.py matmul_nbits_cases.py operator_cases.py paged_decoder.py scenario.py)
 set(model_python ${OGA_TEST_PYTHON})
 if(NOT model_python)
   find_program(OGA_SYSTEM_PYTHON NAMES python3 REQUIRED)

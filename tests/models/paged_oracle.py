@@ -174,6 +174,20 @@ class MatMulNBits(OpRun):
         return ((x @ self._weights + optional.get(2, np.float32(0))).astype(np.float32),)
 
 
+class OwnGemm(OpRun):
+    """The engine's Gemm of weights of 16 bits, in float: what the weights are, not how a kernel rounds activations."""
+
+    op_domain = "oga"
+
+    def _run(self, x: Array, weights: Array, *bias: Array, transB: int = 0) -> tuple[Array]:  # noqa: N803
+        wide = weights.astype(np.float32)
+        product = x @ (wide.T if transB else wide)
+        return ((product + bias[0] if bias else product).astype(np.float32),)
+
+
+OwnGemm.__name__ = "Gemm"  # the evaluator knows an operator by its class's name
+
+
 class GatherBlockQuantized(OpRun):
     """Rows of a matrix in blocks, decoded."""
 
@@ -186,7 +200,7 @@ class GatherBlockQuantized(OpRun):
         return (self._weights[rows],)
 
 
-OPERATORS = [PagedAttention, SkipSimplifiedLayerNormalization, MatMulNBits, GatherBlockQuantized]
+OPERATORS = [PagedAttention, SkipSimplifiedLayerNormalization, MatMulNBits, OwnGemm, GatherBlockQuantized]
 
 
 @dataclass

@@ -3,12 +3,12 @@
 // the instruction does what the manual says must be seen on a CPU that has it.
 #if defined(__x86_64__)
 
-#include "kernels/nbits_lanes_avx512.h"
+#include "kernels/packed_lanes_avx512.h"
 
-#include "kernels/nbits_amx.h"
+#include "kernels/packed_amx.h"
 
 namespace oga::kernels {
-extern const NBitsVariant kNBitsEmulatedTiles;
+extern const PackedVariant kPackedEmulatedTiles;
 
 namespace {
 
@@ -80,7 +80,7 @@ thread_local EmulatedTiles::Tile EmulatedTiles::tiles_[8];
 
 }  // namespace
 
-const NBitsVariant kNBitsEmulatedTiles = AmxEntry<PairLanes, EmulatedTiles>::kTable;
+const PackedVariant kPackedEmulatedTiles = AmxEntry<PairLanes, EmulatedTiles>::kTable;
 
 }  // namespace oga::kernels
 

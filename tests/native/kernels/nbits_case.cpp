@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <random>
 
 #include "kernels/float16.h"
@@ -19,19 +18,6 @@ float RoundToBfloat16(float value) {
   const uint32_t bits = BitsFromFloat(value);
   return FloatFromBits((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
 }
-
-// Scratch memory of exactly the size asked for, so that a sanitizer sees what lies behind it.
-class Scratch {
- public:
-  explicit Scratch(size_t bytes) : data_(static_cast<uint8_t*>(::operator new (bytes, std::align_val_t{64}))) {}
-  ~Scratch() { ::operator delete (data_, std::align_val_t{64}); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  void* data() const { return data_; }
-
- private:
-  uint8_t* data_;
-};
 
 }  // namespace
 
@@ -90,10 +76,10 @@ NBitsSource NBitsCase::Source() const {
 template <typename MatMul>
 std::vector<float> NBitsCase::RunBy(CpuIsa isa, int64_t first, int64_t count, const MatMul& matmul) const {
   WeightArena arena;
-  const NBitsWeights weights(isa, Source(), &arena);
-  const Scratch scratch(NBitsScratchBytes(weights, count));
+  const PackedWeights weights(isa, Source(), &arena, OnFourThreads);
+  const AlignedBytes scratch(PackedScratchBytes(weights, count));
   std::vector<float> output(static_cast<size_t>(count * spec.n), std::numeric_limits<float>::quiet_NaN());
-  NBitsMatMulArgs args;
+  PackedMatMulArgs args;
   args.activations = activations.data() + first * spec.k;
   args.rows = count;
   args.bias = spec.bias ? bias.data() : nullptr;
@@ -104,15 +90,15 @@ std::vector<float> NBitsCase::RunBy(CpuIsa isa, int64_t first, int64_t count, co
 }
 
 std::vector<float> NBitsCase::Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
-  return RunBy(isa, first, count, [&](const NBitsWeights& weights, const NBitsMatMulArgs& args) {
-    NBitsMatMul(weights, args, parallel_for);
+  return RunBy(isa, first, count, [&](const PackedWeights& weights, const PackedMatMulArgs& args) {
+    PackedMatMul(weights, args, parallel_for);
   });
 }
 
-std::vector<float> NBitsCase::Run(const NBitsVariant& variant, CpuIsa isa, int64_t first, int64_t count,
+std::vector<float> NBitsCase::Run(const PackedVariant& variant, CpuIsa isa, int64_t first, int64_t count,
                                   const ParallelFor& parallel_for) const {
-  return RunBy(isa, first, count, [&](const NBitsWeights& weights, const NBitsMatMulArgs& args) {
-    NBitsMatMul(variant, weights, args, parallel_for);
+  return RunBy(isa, first, count, [&](const PackedWeights& weights, const PackedMatMulArgs& args) {
+    PackedMatMul(variant, weights, args, parallel_for);
   });
 }
 

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "kernels/cpu_isa.h"
-#include "kernels/nbits_matmul.h"
-#include "kernels/nbits_variant.h"
-#include "kernels/nbits_weights.h"
+#include "kernels/packed_matmul.h"
+#include "kernels/packed_variant.h"
+#include "kernels/packed_weights.h"
 
 namespace oga::kernels {
 
@@ -42,7 +43,7 @@ class NBitsCase {
   std::vector<float> Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const;
   std::vector<float> Run(CpuIsa isa) const;
   // By a variant of the test's own, over weights packed for `isa`.
-  std::vector<float> Run(const NBitsVariant& variant, CpuIsa isa, int64_t first, int64_t count,
+  std::vector<float> Run(const PackedVariant& variant, CpuIsa isa, int64_t first, int64_t count,
                          const ParallelFor& parallel_for) const;
 
   // Fails the test where `output`, of all rows, is further from the product in double precision than the roundings of
@@ -50,7 +51,7 @@ class NBitsCase {
   void ExpectNear(const std::vector<float>& output) const;
   // |output - product| / |product| over everything.
   double RelativeError(const std::vector<float>& output) const;
-  // The arithmetic that nbits_matmul.h promises, spelled out one number at a time. For scales that are halves, and for
+  // The arithmetic that packed_matmul.h promises, spelled out one number at a time. For scales that are halves, and for
   // numbers and products far from denormals.
   std::vector<float> Promised() const;
 
@@ -67,9 +68,22 @@ class NBitsCase {
   int32_t Code(int64_t column, int64_t k) const;
 };
 
+// Memory at a multiple of 64, of exactly the size asked for, so that a sanitizer sees what lies behind it.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(size_t bytes) : data_(::operator new (bytes, std::align_val_t{64})) {}
+  ~AlignedBytes() { ::operator delete (data_, std::align_val_t{64}); }
+  AlignedBytes(const AlignedBytes&) = delete;
+  AlignedBytes& operator=(const AlignedBytes&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  void* data_;
+};
+
 #if defined(__x86_64__)
 // The product for AMX over tiles in plain arithmetic; for CPUs with AVX512_BF16.
-extern const NBitsVariant kNBitsEmulatedTiles;
+extern const PackedVariant kPackedEmulatedTiles;
 #endif
 
 // Fails the test at the first element whose bits differ.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "native/ort/product_case.h"
 #include "ort/environment.h"
 #include "ort/io_binding.h"
 #include "ort/library.h"
@@ -90,6 +91,9 @@ TEST_F(DeclaredSlots, AreAllCalledByRealUse) {
   RunOnce();
   { const Session packed(test::DataPath("models/packed_float16/model.onnx"), {}); }
   { const Session quantised(test::DataPath("models/matmul_nbits/plain.onnx"), {}); }
+  SessionOptions in_bfloat16;
+  in_bfloat16.matmul = CpuMatMul::kBfloat16;
+  ProductCase("models/matmul/scaled").Run(in_bfloat16);
   EXPECT_THROW(Session(test::DataPath("models/operators/softcap.onnx"), {}), Error);
   Shutdown();
 

@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
-#include <fstream>
+#include <memory>
 #include <thread>
 
 #include "base/error.h"
-#include "ort/cpu_operators.h"
+#include "native/ort/product_case.h"
 #include "ort/io_binding.h"
 #include "ort/library.h"
 #include "ort/session.h"
@@ -17,59 +16,13 @@
 namespace oga::ort {
 namespace {
 
-constexpr int64_t kRows = 6;
+constexpr int64_t kRows = ProductCase::kRows;
 
-std::string Case(const std::string& name) { return test::DataPath("models/matmul_nbits/" + name); }
+std::string Path(const std::string& name) { return "models/matmul_nbits/" + name; }
 
-template <typename T>
-std::vector<T> ReadRaw(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  std::vector<T> values(static_cast<size_t>(file.tellg()) / sizeof(T));
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
-  return values;
+std::unique_ptr<const Session> Load(const ProductCase& product, int threads = 2) {
+  return std::make_unique<const Session>(product.path(), SessionOptions{threads});
 }
-
-// One case: its activations, the product in double precision, and sessions of either kernel.
-class Product {
- public:
-  explicit Product(const std::string& name)
-      : x(ReadRaw<float>(Case(name + ".x.f32"))),
-        y(ReadRaw<double>(Case(name + ".y.f64"))),
-        path_(Case(name + ".onnx")) {}
-
-  int64_t k() const { return static_cast<int64_t>(x.size()) / kRows; }
-  int64_t n() const { return static_cast<int64_t>(y.size()) / kRows; }
-
-  std::unique_ptr<const Session> Load(int threads = 2) const {
-    return std::make_unique<const Session>(path_, SessionOptions{threads});
-  }
-  // Rows [first, first + count) as [1, count, k].
-  std::vector<float> Run(const Session& session, int64_t first, int64_t count) const {
-    std::vector<float> in(x.begin() + first * k(), x.begin() + (first + count) * k());
-    std::vector<float> out(static_cast<size_t>(count * n()), -1.0f);
-    const int64_t in_dims[] = {1, count, k()}, out_dims[] = {1, count, n()};
-    IoBinding binding(session);
-    binding.BindInput("x", Tensor(session.environment(), in.data(), in.size() * 4, in_dims, ElementType::kFloat));
-    binding.BindOutput("y", Tensor(session.environment(), out.data(), out.size() * 4, out_dims, ElementType::kFloat));
-    session.Run(binding);
-    return out;
-  }
-  double ErrorOf(const std::vector<float>& output) const {
-    double wrong = 0, right = 0;
-    for (size_t i = 0; i < y.size(); ++i) {
-      wrong += (output[i] - y[i]) * (output[i] - y[i]);
-      right += y[i] * y[i];
-    }
-    return std::sqrt(wrong / right);
-  }
-
-  const std::vector<float> x;
-  const std::vector<double> y;
-
- private:
-  const std::string path_;
-};
 
 class MatMulNBitsNodes : public test::WithRuntime {
  protected:
@@ -79,21 +32,21 @@ class MatMulNBitsNodes : public test::WithRuntime {
 class MatMulNBitsForms : public MatMulNBitsNodes, public testing::WithParamInterface<const char*> {};
 
 TEST_P(MatMulNBitsForms, AreTheProductAndNoWorseThanTheRuntimesAtAccuracyLevel4) {
-  const Product product(GetParam());
-  const double ours = product.ErrorOf(product.Run(*product.Load(), 0, kRows));
+  const ProductCase product(Path(GetParam()));
+  const double ours = product.ErrorOf(product.Run(*Load(product), 0, kRows));
   EXPECT_LT(ours, 3e-3);
   // These the runtime computes with floats, whatever the accuracy level.
   if (GetParam() == std::string("float_zeros") || GetParam() == std::string("computed")) return;
   setenv("OGA_CPU_MATMUL", "runtime", 1);
-  const std::vector<float> runtime = product.Run(*product.Load(), 0, kRows);
+  const std::vector<float> runtime = product.Run(*Load(product), 0, kRows);
   EXPECT_LE(ours, product.ErrorOf(runtime));
 }
 
 TEST_P(MatMulNBitsForms, GiveARowTheSameBitsInAnyCompanyAndOnAnyThreads) {
-  const Product product(GetParam());
-  const std::vector<float> together = product.Run(*product.Load(2), 0, kRows);
+  const ProductCase product(Path(GetParam()));
+  const std::vector<float> together = product.Run(*Load(product), 0, kRows);
   for (const int threads : {1, 3, 4}) {
-    const auto session = product.Load(threads);
+    const auto session = Load(product, threads);
     for (int64_t count = 1; count <= kRows; ++count) {
       const std::vector<float> some = product.Run(*session, kRows - count, count);
       EXPECT_TRUE(std::equal(some.begin(), some.end(), together.end() - count * product.n())) << count << " rows";
@@ -107,8 +60,8 @@ INSTANTIATE_TEST_SUITE_P(Every, MatMulNBitsForms,
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(MatMulNBitsNodes, RunForSeveralThreadsAtOnce) {
-  const Product product("plain");
-  const auto session = product.Load();
+  const ProductCase product(Path("plain"));
+  const auto session = Load(product);
   const std::vector<float> wanted = product.Run(*session, 0, kRows);
   std::vector<std::vector<float>> found(4);
   std::vector<std::thread> threads;
@@ -122,17 +75,17 @@ TEST_F(MatMulNBitsNodes, RunForSeveralThreadsAtOnce) {
 }
 
 TEST_F(MatMulNBitsNodes, AcceptNoRows) {
-  const Product product("plain");
-  EXPECT_TRUE(product.Run(*product.Load(), 0, 0).empty());
+  const ProductCase product(Path("plain"));
+  EXPECT_TRUE(product.Run(*Load(product), 0, 0).empty());
 }
 
 TEST_F(MatMulNBitsNodes, TellTheRuntimeTheShapeOfTheirOutput) {
-  const auto session = Product("plain").Load();
+  const auto session = Load(ProductCase(Path("plain")));
   EXPECT_EQ(ShapeText(session->outputs()[0].dims), "[batch, rows, 72]");
 }
 
 TEST_F(MatMulNBitsNodes, RefuseActivationsOfAnotherWidth) {
-  const auto session = Product("computed").Load();
+  const auto session = Load(ProductCase(Path("computed")));
   std::vector<float> in(64, 1.0f), out(72);
   const int64_t in_dims[] = {1, 1, 64}, out_dims[] = {1, 1, 72};
   IoBinding binding(*session);
@@ -154,11 +107,11 @@ TEST_P(MatMulNBitsRefusals, NameTheNodeWhatWasFoundAndWhatIsSupported) {
   const auto& [name, code, part, by_type] = GetParam();
   if (by_type && !LoadedLibrary().IsAtLeast(1, 24)) {
     // That release checks the types of an operator which cannot infer shapes itself, before it asks the kernel.
-    EXPECT_THROW(Session(Case(std::string("refused/") + name + ".onnx"), {}), Error);
+    EXPECT_THROW(Session(test::DataPath(Path(std::string("refused/") + name + ".onnx")), {}), Error);
     return;
   }
   try {
-    const Session session(Case(std::string("refused/") + name + ".onnx"), {});
+    const Session session(test::DataPath(Path(std::string("refused/") + name + ".onnx")), {});
     FAIL() << "the graph was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), code) << error.message();
@@ -182,22 +135,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"few_codes", StatusCode::kModelError, "input B has shape [71, 5, 16]"},
                     Refusal{"few_zeros", StatusCode::kModelError, "input zero_points has shape [72, 2]"}),
     [](const auto& info) { return std::string(info.param.name); });
-
-TEST(OwnMatMul, IsUsedUnlessTheRuntimesIsAskedFor) {
-  EXPECT_TRUE(UsesOwnMatMul(nullptr));
-  EXPECT_TRUE(UsesOwnMatMul(""));
-  EXPECT_TRUE(UsesOwnMatMul("oga"));
-  EXPECT_FALSE(UsesOwnMatMul("runtime"));
-  try {
-    UsesOwnMatMul("mkl");
-    FAIL() << "an unknown name was accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(error.message(),
-              "OGA_CPU_MATMUL is \"mkl\", which is not one of: oga, runtime; unset it to use liboga's own matrix "
-              "product");
-  }
-}
 
 }  // namespace
 }  // namespace oga::ort

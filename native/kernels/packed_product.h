@@ -1,5 +1,5 @@
-// One piece of the quantised product on vectors: some panels times some rows. Included by the variant sources after
-// their nbits_lanes_*.h; see simd_math.h for linkage.
+// One piece of the product on vectors: some panels times some rows. Included by the variant sources after their
+// packed_lanes_*.h and packed_formats.h; see simd_math.h for linkage.
 //
 // Few rows: the weights are decoded in registers and used at once, in one pass over the stream, whose later lines are
 // asked for ahead. More rows: a unit is decoded to the first-level cache once and used by all of them.
@@ -8,104 +8,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/nbits_variant.h"
-#include "kernels/simd_math.h"
+#include "kernels/packed_formats.h"
 
 namespace oga::kernels {
 namespace {
 
 inline constexpr int32_t kMostWideRows = 126;  // their sums stay in the first-level cache
-inline constexpr int32_t kAheadBytes = 4096;
-
-// Where a panel's stream has come to.
-struct UnitStream {
-  const uint8_t* header;
-  const uint8_t* codes;
-  int32_t unit = 0;
-
-  UnitStream(const NBitsLayout& layout, const uint8_t* panel) : header(panel), codes(panel + layout.header_bytes) {}
-  inline void Next(const NBitsLayout& layout) {
-    codes += layout.unit_bytes;
-    if (++unit % layout.units_per_group != 0) return;
-    header = codes;
-    codes += layout.header_bytes;
-  }
-};
-
-// Scales and zero points of one block of sixteen columns, in the order of the decoded codes.
-template <class S, bool has_zero>
-struct BlockScales {
-  static constexpr int kParts = S::kOrder == CodeOrder::kColumns ? 1 : 2;
-  typename S::Vec scale[kParts];
-  typename S::Vec zero[kParts];
-
-  inline void Load(const NBitsLayout& layout, const uint8_t* header, int32_t block, int32_t first_column) {
-    const int32_t index = block * kPanelColumns + first_column;
-    const auto scales = layout.half_scales ? S::Mul(S::Load(reinterpret_cast<const Float16*>(header) + index),
-                                                    S::Broadcast(layout.unscale))
-                                           : S::Load(reinterpret_cast<const float*>(header) + index);
-    Spread(scales, scale);
-    if constexpr (has_zero) {
-      const uint8_t* const zeros = header + layout.zeros_offset;
-      Spread(layout.zero_kind == ZeroKind::kUint8 ? S::LoadBytes(zeros + index)
-                                                  : S::Load(reinterpret_cast<const float*>(zeros) + index),
-             zero);
-    }
-  }
-
- private:
-  static inline void Spread(typename S::Vec v, typename S::Vec* parts) {
-    if constexpr (kParts == 1) {
-      parts[0] = v;
-    } else {
-      parts[0] = S::Twice(v, 0);
-      parts[1] = S::Twice(v, 1);
-    }
-  }
-};
-
-// Decodes the weights of sixteen columns, step by step. A load serves several steps.
-template <class S, int bits, bool has_zero>
-struct Decoder {
-  static constexpr int kVectors = S::kOrder == CodeOrder::kChains ? 4 : S::kOrder == CodeOrder::kPairs ? 2 : 1;
-  static constexpr int kLoadSteps = (S::kOrder == CodeOrder::kColumns ? 16 : 32) / bits;
-  static constexpr int kLoadBytes = kVectors * 2 * 64;  // of both halves of the panel
-
-  typename S::Codes codes[kVectors];
-
-  // `half` is the first or the second sixteen columns of the panel.
-  inline void Load(const uint8_t* unit, int step, int half) {
-    const uint8_t* const from = unit + step / kLoadSteps * kLoadBytes;
-    if constexpr (kVectors == 1) {
-      codes[0] = S::LoadCodes(from + half * 64);
-    } else {
-      OGA_UNROLL
-      for (int i = 0; i < kVectors; ++i) codes[i] = S::LoadCodes(from + (i / 2 * 4 + half * 2 + i % 2) * 64);
-    }
-  }
-  inline typename S::Weights Get(int step, const BlockScales<S, has_zero>& scales) const {
-    const int i = step % kLoadSteps;
-    if constexpr (S::kOrder == CodeOrder::kChains) {
-      return S::RoundStep(Scaled(codes[0], i, scales, 0), Scaled(codes[1], i, scales, 1),
-                          Scaled(codes[2], i, scales, 0), Scaled(codes[3], i, scales, 1));
-    } else if constexpr (S::kOrder == CodeOrder::kPairs) {
-      return S::RoundStep(Scaled(codes[0], i, scales, 0), Scaled(codes[1], i, scales, 1));
-    } else {
-      return S::RoundStep(Scaled(codes[0], 2 * i, scales, 0), Scaled(codes[0], 2 * i + 1, scales, 0));
-    }
-  }
-
- private:
-  static inline typename S::Vec Scaled(typename S::Codes words, int index, const BlockScales<S, has_zero>& scales,
-                                       int part) {
-    auto code = S::template Decode<bits, !has_zero>(words, index);
-    if constexpr (has_zero) code = S::Sub(code, scales.zero[part]);
-    return S::Mul(code, scales.scale[part]);
-  }
-};
 
 template <class S>
-inline void WriteVector(const NBitsCall& call, typename S::Vec sum, int64_t row, int64_t column) {
+inline void WriteVector(const PackedCall& call, typename S::Vec sum, int64_t row, int64_t column) {
   float* const out = call.output + row * call.layout.n + column;
   if (column + 16 <= call.layout.n) {
     if (call.bias != nullptr) sum = S::Add(sum, S::Load(call.bias + column));
@@ -121,31 +32,25 @@ inline void WriteVector(const NBitsCall& call, typename S::Vec sum, int64_t row,
 
 // A panel's columns of one row.
 template <class S>
-inline void WriteRow(const NBitsCall& call, typename S::Vec low, typename S::Vec high, int64_t row, int32_t panel) {
+inline void WriteRow(const PackedCall& call, typename S::Vec low, typename S::Vec high, int64_t row, int32_t panel) {
   const int64_t column = int64_t{panel} * kPanelColumns;
   WriteVector<S>(call, low, row, column);
   if (column + 16 < call.layout.n) WriteVector<S>(call, high, row, column + 16);
 }
 
-template <int bytes>
-inline void PrefetchAhead(const uint8_t* codes) {
-  OGA_UNROLL
-  for (int line = 0; line < bytes; line += 64) __builtin_prefetch(codes + kAheadBytes + line, 0, 3);
-}
-
 // Whether a step is the first of a block.
 template <class S>
-inline bool BeginsBlock(const NBitsLayout& layout, int step) {
+inline bool BeginsBlock(const PackedLayout& layout, int step) {
   return step == 0 || (2 * step == S::kUnitSteps && layout.blocks_per_group == 2);
 }
 
 // A whole panel for `rows` rows from `first_row`.
-template <class S, int bits, bool has_zero, int rows>
-void ThinPanel(const NBitsCall& call, int32_t panel, int32_t first_row) {
+template <class S, class Format, int rows>
+void ThinPanel(const PackedCall& call, int32_t panel, int32_t first_row) {
   using Vec = typename S::Vec;
-  using Unit = Decoder<S, bits, has_zero>;
+  using Unit = typename Format::Decoder;
   constexpr int kStaged = 2 * S::kUnitSteps;
-  const NBitsLayout& layout = call.layout;
+  const PackedLayout& layout = call.layout;
   UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
   const float* staged = reinterpret_cast<const float*>(call.staged) + first_row * kStaged;
   Vec total[rows][2];
@@ -155,7 +60,7 @@ void ThinPanel(const NBitsCall& call, int32_t panel, int32_t first_row) {
     Vec even[rows][2], odd[rows][2];
     OGA_UNROLL
     for (int r = 0; r < rows; ++r) even[r][0] = even[r][1] = odd[r][0] = odd[r][1] = S::Zero();
-    BlockScales<S, has_zero> scales[2];
+    typename Format::Scales scales[2];
     Unit codes[2];
     OGA_UNROLL
     for (int step = 0; step < S::kUnitSteps; ++step) {
@@ -188,11 +93,11 @@ void ThinPanel(const NBitsCall& call, int32_t panel, int32_t first_row) {
 }
 
 // Decodes a unit to [half][step], in the form of S::LoadWeights.
-template <class S, int bits, bool has_zero>
-void DecodeUnit(const NBitsLayout& layout, const UnitStream& stream, float* decoded) {
-  using Unit = Decoder<S, bits, has_zero>;
+template <class S, class Format>
+void DecodeUnit(const PackedLayout& layout, const UnitStream& stream, float* decoded) {
+  using Unit = typename Format::Decoder;
   for (int half = 0; half < 2; ++half) {
-    BlockScales<S, has_zero> scales;
+    typename Format::Scales scales;
     Unit codes;
     OGA_UNROLL
     for (int step = 0; step < S::kUnitSteps; ++step) {
@@ -205,6 +110,18 @@ void DecodeUnit(const NBitsLayout& layout, const UnitStream& stream, float* deco
       S::StoreWeights(decoded, codes.Get(step, scales));
       decoded += S::kStepFloats;
     }
+  }
+}
+
+// The same where nothing is to decode: the unit as it is stored. `room` is for the others.
+template <class S, class Format>
+inline const float* DecodedUnit(const PackedLayout& layout, const UnitStream& stream, float* room) {
+  if constexpr (Format::kStoredDecoded) {
+    PrefetchAhead<2 * S::kUnitSteps * S::kStepFloats * 4>(stream.codes);
+    return reinterpret_cast<const float*>(stream.codes);
+  } else {
+    DecodeUnit<S, Format>(layout, stream, room);
+    return room;
   }
 }
 
@@ -270,19 +187,19 @@ void MultiplyRows(int32_t rows, const float* decoded, const float* staged, float
   }
 }
 
-template <class S, int bits, bool has_zero>
-void WidePanel(const NBitsCall& call, int32_t panel, RowRange rows) {
-  const NBitsLayout& layout = call.layout;
+template <class S, class Format>
+void WidePanel(const PackedCall& call, int32_t panel, RowRange rows) {
+  const PackedLayout& layout = call.layout;
   const int32_t count = rows.end - rows.begin;
   alignas(64) float sums[kMostWideRows * kPanelColumns];
   alignas(64) float decoded[2 * S::kUnitSteps * S::kStepFloats];
   for (int32_t i = 0; i < count * kPanelColumns; i += 16) S::Store(sums + i, S::Zero());
   UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
   while (stream.unit < layout.units) {
-    DecodeUnit<S, bits, has_zero>(layout, stream, decoded);
+    const float* const weights = DecodedUnit<S, Format>(layout, stream, decoded);
     const float* const staged = reinterpret_cast<const float*>(call.staged) +
                                 (int64_t{stream.unit} * call.rows + rows.begin) * 2 * S::kUnitSteps;
-    MultiplyRows<S>(count, decoded, staged, sums);
+    MultiplyRows<S>(count, weights, staged, sums);
     stream.Next(layout);
   }
   for (int32_t row = 0; row < count; ++row) {

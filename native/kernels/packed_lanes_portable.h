@@ -1,8 +1,8 @@
-// What the quantised product needs of sixteen lanes besides float arithmetic. The nbits_lanes_*.h headers define the
+// What the product with packed weights needs of sixteen lanes besides float arithmetic. The packed_lanes_*.h headers define the
 // same `Lanes` in an unnamed namespace, over the `Simd` of their instruction set, and each variant source includes one.
 #pragma once
 
-#include "kernels/nbits_weights.h"
+#include "kernels/packed_weights.h"
 #include "kernels/simd_portable.h"
 
 namespace oga::kernels {
@@ -44,6 +44,12 @@ struct Lanes : Simd {
     Store(p + 16, weights.odd);
   }
   static inline Weights LoadWeights(const float* p) { return {Load(p), Load(p + 16)}; }
+
+  // Words of two numbers in bfloat16, of an even position in the lower half and of the odd one after it in the upper.
+  static inline Weights WidenPairs(Codes words) {
+    return {Each([&](int i) { return (Four)(words.part[i] << 16); }),
+            Each([&](int i) { return (Four)(words.part[i] & 0xffff0000u); })};
+  }
 
   // Rounds sixteen activations, NaNs among them, and stores them in the form of the operand below.
   static inline void StageActivations(Vec v, float* p) {

@@ -1,5 +1,5 @@
 // What a product with quantised weights gives, for every form of weights and every variant.
-#include "kernels/nbits_matmul.h"
+#include "kernels/packed_matmul.h"
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::vector<NBitsSpec> EveryForm() {
   return specs;
 }
 
-TEST(NBitsMatMul, IsTheProductWithinItsRoundings) {
+TEST(PackedMatMul, IsTheProductWithinItsRoundings) {
   for (const CpuIsa isa : NBitsIsas()) {
     for (const NBitsSpec& spec : EveryForm()) {
       for (const int64_t rows : {1, 3, 9}) {
@@ -52,7 +52,7 @@ TEST(NBitsMatMul, IsTheProductWithinItsRoundings) {
   }
 }
 
-TEST(NBitsMatMul, IsTheArithmeticItPromisesBitForBit) {
+TEST(PackedMatMul, IsTheArithmeticItPromisesBitForBit) {
   for (const CpuIsa isa : NBitsIsas()) {
     if (isa == CpuIsa::kPortable) continue;
     for (const NBitsSpec& spec : EveryForm()) {
@@ -66,17 +66,17 @@ TEST(NBitsMatMul, IsTheArithmeticItPromisesBitForBit) {
   }
 }
 
-TEST(NBitsMatMul, ReadsAndWritesNothingForNoRows) {
+TEST(PackedMatMul, ReadsAndWritesNothingForNoRows) {
   for (const CpuIsa isa : NBitsIsas()) {
     WeightArena arena;
     const NBitsCase matmul(NBitsSpec{}, 1);
-    const NBitsWeights weights(isa, matmul.Source(), &arena);
-    EXPECT_EQ(NBitsScratchBytes(weights, 0), 0u);
-    NBitsMatMul(weights, NBitsMatMulArgs{}, Serially);
+    const PackedWeights weights(isa, matmul.Source(), &arena, Serially);
+    EXPECT_EQ(PackedScratchBytes(weights, 0), 0u);
+    PackedMatMul(weights, PackedMatMulArgs{}, Serially);
   }
 }
 
-TEST(NBitsMatMul, KeepsScalesThatHalvesCannotHold) {
+TEST(PackedMatMul, KeepsScalesThatHalvesCannotHold) {
   for (const CpuIsa isa : NBitsIsas()) {
     NBitsSpec spec;
     spec.n = 70;
@@ -97,7 +97,7 @@ TEST(NBitsMatMul, KeepsScalesThatHalvesCannotHold) {
   }
 }
 
-TEST(NBitsMatMul, AcceptsScalesOfZeroAndOfEitherSign) {
+TEST(PackedMatMul, AcceptsScalesOfZeroAndOfEitherSign) {
   for (const CpuIsa isa : NBitsIsas()) {
     SCOPED_TRACE(CpuIsaName(isa));
     NBitsCase matmul(NBitsSpec{}, 3);
@@ -109,7 +109,7 @@ TEST(NBitsMatMul, AcceptsScalesOfZeroAndOfEitherSign) {
 }
 
 // A row that went wrong must be seen to have gone wrong, and must not touch another.
-TEST(NBitsMatMul, KeepsNansAndInfinitiesInTheirRow) {
+TEST(PackedMatMul, KeepsNansAndInfinitiesInTheirRow) {
   const float nan = FloatFromBits(0x7fffffffu), infinity = std::numeric_limits<float>::infinity();
   for (const CpuIsa isa : NBitsIsas()) {
     SCOPED_TRACE(CpuIsaName(isa));
@@ -129,7 +129,7 @@ TEST(NBitsMatMul, KeepsNansAndInfinitiesInTheirRow) {
   }
 }
 
-TEST(NBitsMatMul, LeavesTheThreadsDenormalModeAlone) {
+TEST(PackedMatMul, LeavesTheThreadsDenormalModeAlone) {
   volatile float tiny = 0x1p-140f;
   for (const CpuIsa isa : NBitsIsas()) {
     const NBitsCase matmul(NBitsSpec{}, 2);

@@ -1,9 +1,9 @@
-#include "kernels/nbits_matmul.h"
+#include "kernels/packed_matmul.h"
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "kernels/nbits_variant.h"
+#include "kernels/packed_variant.h"
 
 namespace oga::kernels {
 
@@ -14,18 +14,16 @@ constexpr int32_t kStageRows = 16;         // of one work item of the staging ph
 constexpr int32_t kRowsStagedAtOnce = 4;   // fewer are not worth waking threads for
 constexpr int64_t kItemBytes = 128 << 10;  // of weights: long enough a stream
 
-const NBitsVariant& VariantOf(CpuIsa isa) {
+const PackedVariant& VariantOf(CpuIsa isa) {
 #if defined(__x86_64__)
-  if (isa == CpuIsa::kAmx) return kNBitsAmx;
-  if (isa == CpuIsa::kAvx512Bf16) return kNBitsAvx512Bf16;
-  if (isa == CpuIsa::kAvx512) return kNBitsAvx512;
-  if (isa == CpuIsa::kAvx2) return kNBitsAvx2;
+  if (isa == CpuIsa::kAmx) return kPackedAmx;
+  if (isa == CpuIsa::kAvx512Bf16) return kPackedAvx512Bf16;
+  if (isa == CpuIsa::kAvx512) return kPackedAvx512;
+  if (isa == CpuIsa::kAvx2) return kPackedAvx2;
 #endif
   OGA_CHECK(isa == CpuIsa::kPortable);
-  return kNBitsPortable;
+  return kPackedPortable;
 }
-
-int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Hands out items without an allocation: a capture of one reference fits into the function object itself.
 template <typename Body>
@@ -34,20 +32,21 @@ void ForEach(const ParallelFor& parallel_for, int64_t count, const Body& body) {
   parallel_for(static_cast<size_t>(count), [&body](size_t i) { body(static_cast<int32_t>(i)); });
 }
 
-void Stage(const NBitsVariant& variant, const NBitsCall& call, const ParallelFor& parallel_for) {
+void Stage(const PackedVariant& variant, const PackedCall& call, const ParallelFor& parallel_for) {
   if (call.rows <= kRowsStagedAtOnce) return variant.stage(call, {0, call.rows});
   ForEach(parallel_for, DivideUp(call.rows, kStageRows), [&](int32_t i) {
     variant.stage(call, {i * kStageRows, std::min((i + 1) * kStageRows, call.rows)});
   });
 }
 
-void Multiply(const NBitsVariant& variant, const NBitsCall& call, const ParallelFor& parallel_for) {
+void Multiply(const PackedVariant& variant, const PackedCall& call, const ParallelFor& parallel_for) {
   const int64_t chunks = DivideUp(call.rows, variant.most_rows);
   const int32_t chunk_rows =
       static_cast<int32_t>(DivideUp(DivideUp(call.rows, chunks), variant.row_multiple)) * variant.row_multiple;
   const int64_t panels = call.layout.panels;
   // With few rows an item is a stretch of the weights; with many, work enough comes with one panel.
-  const int64_t stretch = chunks > 1 ? 1 : DivideUp(kItemBytes, call.layout.panel_bytes * std::max(call.rows / 8, 1));
+  const int64_t stretch =
+      chunks > 1 ? 1 : DivideUp(kItemBytes, std::max<int64_t>(call.layout.panel_bytes, 1) * std::max(call.rows / 8, 1));
   const int64_t item_panels = std::max(std::min(stretch, DivideUp(panels, 2)), DivideUp(panels * (chunks == 1), 64));
   const int32_t items_per_chunk = static_cast<int32_t>(DivideUp(panels, item_panels));
   ForEach(parallel_for, items_per_chunk * chunks, [&](int32_t i) {
@@ -62,21 +61,21 @@ void Multiply(const NBitsVariant& variant, const NBitsCall& call, const Parallel
 
 }  // namespace
 
-size_t NBitsScratchBytes(const NBitsWeights& weights, int64_t rows) {
+size_t PackedScratchBytes(const PackedWeights& weights, int64_t rows) {
   return static_cast<size_t>(std::min(rows, kPassRows) * weights.layout().units *
                              VariantOf(weights.isa()).staged_unit_bytes);
 }
 
-void NBitsMatMul(const NBitsWeights& weights, const NBitsMatMulArgs& args, const ParallelFor& parallel_for) {
+void PackedMatMul(const PackedWeights& weights, const PackedMatMulArgs& args, const ParallelFor& parallel_for) {
   OGA_CHECK(weights.isa() <= BestCpuIsa());
-  NBitsMatMul(VariantOf(weights.isa()), weights, args, parallel_for);
+  PackedMatMul(VariantOf(weights.isa()), weights, args, parallel_for);
 }
 
-void NBitsMatMul(const NBitsVariant& variant, const NBitsWeights& weights, const NBitsMatMulArgs& args,
-                 const ParallelFor& parallel_for) {
+void PackedMatMul(const PackedVariant& variant, const PackedWeights& weights, const PackedMatMulArgs& args,
+                  const ParallelFor& parallel_for) {
   if (weights.layout().n == 0) return;
   for (int64_t first = 0; first < args.rows; first += kPassRows) {
-    NBitsCall call;
+    PackedCall call;
     call.layout = weights.layout();
     call.weights = weights.data();
     call.activations = args.activations + first * weights.k();

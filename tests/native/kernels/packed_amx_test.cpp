@@ -34,7 +34,7 @@ TEST(NBitsTiles, GiveTheBitsOfTheVectorVariantsForAnyNumberOfRows) {
     const std::vector<float> wanted = matmul.Run(CpuIsa::kAvx512Bf16);
     for (const int64_t count : {1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 65, 256, 257, 513, 600}) {
       const int64_t first = 600 - count;
-      const std::vector<float> found = matmul.Run(kNBitsEmulatedTiles, CpuIsa::kAmx, first, count, OnFourThreads);
+      const std::vector<float> found = matmul.Run(kPackedEmulatedTiles, CpuIsa::kAmx, first, count, OnFourThreads);
       ExpectSameBits(found, {wanted.begin() + first * spec.n, wanted.end()});
       if (HasFailure()) FAIL() << count << " rows";
     }

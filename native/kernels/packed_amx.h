@@ -1,18 +1,19 @@
-// The quantised product on AMX tiles of bfloat16. A tile multiplication is the arithmetic of nbits_matmul.h by
+// The product on AMX tiles of bfloat16. A tile multiplication is the arithmetic of packed_matmul.h by
 // definition, so the bits are those of the vector variants; weights are decoded to bfloat16 by their code.
 //
-// Written over `Tiles`, which nbits_matmul_amx.cpp fills with the instructions. Tests fill it with the arithmetic that
+// Written over `Tiles`, which packed_matmul_amx.cpp fills with the instructions. Tests fill it with the arithmetic that
 // Intel documents for them, which runs where the tiles do not exist.
 //
 // Tiles 0 to 3 hold the sums of up to 32 rows times 32 columns, 4 and 5 activations of 16 rows each, 6 and 7 weights of
-// 16 columns each. Included after nbits_lanes_avx512.h, compiled for AVX512_BF16.
+// 16 columns each. Included after packed_lanes_avx512.h, compiled for AVX512_BF16.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
-#include "kernels/nbits_product.h"
-#include "kernels/nbits_variant.h"
+#include "kernels/packed_product.h"
+#include "kernels/packed_variant.h"
 
 namespace oga::kernels {
 namespace {
@@ -29,10 +30,10 @@ inline constexpr int32_t kChunkUnits = 16;                            // decoded
 inline constexpr int32_t kRing = 4, kDecodeAhead = 2;                 // units, when rows are few
 
 // Staged: [tiles of 16 rows][units][rows of the tile][32] in bfloat16.
-inline int32_t RowsOfTile(const NBitsCall& call, int32_t tile) {
+inline int32_t RowsOfTile(const PackedCall& call, int32_t tile) {
   return Lower(kTileRows, call.rows - tile * kTileRows);
 }
-inline const uint16_t* StagedTile(const NBitsCall& call, int32_t tile, int32_t unit) {
+inline const uint16_t* StagedTile(const PackedCall& call, int32_t tile, int32_t unit) {
   return reinterpret_cast<const uint16_t*>(call.staged) +
          (int64_t{tile} * kTileRows * call.layout.units + int64_t{unit} * RowsOfTile(call, tile)) * kTileHalves;
 }
@@ -44,7 +45,7 @@ struct TileSums {
 
 template <class S, class Tiles>
 struct AmxEntry {
-  static void StageRow(const NBitsCall& call, int32_t row) {
+  static void StageRow(const PackedCall& call, int32_t row) {
     const float* const from = call.activations + row * call.k;
     const int32_t tile = row / kTileRows;
     for (int32_t unit = 0; unit < call.layout.units; ++unit) {
@@ -62,7 +63,7 @@ struct AmxEntry {
     }
   }
 
-  static void Stage(const NBitsCall& call, RowRange rows) {
+  static void Stage(const PackedCall& call, RowRange rows) {
     const typename S::FlushDenormals flush;
     for (int32_t row = rows.begin; row < rows.end; ++row) StageRow(call, row);
   }
@@ -110,7 +111,7 @@ struct AmxEntry {
     }
   }
 
-  static void WriteSums(const NBitsCall& call, int32_t panel, int32_t first_row, int32_t rows, const TileSums& sums) {
+  static void WriteSums(const PackedCall& call, int32_t panel, int32_t first_row, int32_t rows, const TileSums& sums) {
     for (int32_t row = 0; row < rows; ++row) {
       const int32_t tile = row / kTileRows * 2, in_tile = row % kTileRows * kTileRows;
       WriteRow<S>(call, S::Load(sums.values[tile] + in_tile), S::Load(sums.values[tile + 1] + in_tile), first_row + row,
@@ -118,24 +119,42 @@ struct AmxEntry {
     }
   }
 
+  // The units of a panel in order, each decoded a little before it is asked for.
+  template <class Format>
+  class DecodedAhead {
+   public:
+    DecodedAhead(const PackedLayout& layout, const uint8_t* panel) : layout_(layout), stream_(layout, panel) {
+      for (int32_t i = 0; i < kDecodeAhead; ++i) Decode();
+    }
+    inline const float* Next() {
+      Decode();
+      return units_[next_++ % kRing];
+    }
+
+   private:
+    inline void Decode() {
+      if (stream_.unit == layout_.units) return;
+      units_[stream_.unit % kRing] = DecodedUnit<S, Format>(layout_, stream_, ring_[stream_.unit % std::size(ring_)]);
+      stream_.Next(layout_);
+    }
+
+    const PackedLayout& layout_;
+    UnitStream stream_;
+    int32_t next_ = 0;
+    const float* units_[kRing];
+    alignas(64) float ring_[Format::kStoredDecoded ? 1 : kRing][kDecodedFloats];
+  };
+
   // Up to 32 rows: sums stay in the tiles all along K, units are decoded a little ahead of their use.
-  template <int bits, bool has_zero, bool two>
-  static void ThinTiles(const NBitsCall& call, int32_t panel, RowRange rows) {
-    const NBitsLayout& layout = call.layout;
+  template <class Format, bool two>
+  static void ThinTiles(const PackedCall& call, int32_t panel, RowRange rows) {
+    const PackedLayout& layout = call.layout;
     const int32_t tile = rows.begin / kTileRows;
-    alignas(64) float ring[kRing][kDecodedFloats];
-    UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
-    const auto decode_next = [&] {
-      if (stream.unit == layout.units) return;
-      DecodeUnit<S, bits, has_zero>(layout, stream, ring[stream.unit % kRing]);
-      stream.Next(layout);
-    };
-    for (int32_t i = 0; i < kDecodeAhead; ++i) decode_next();
+    DecodedAhead<Format> units(layout, call.weights + panel * layout.panel_bytes);
     ZeroTiles<two>();
     for (int32_t unit = 0; unit < layout.units; ++unit) {
-      decode_next();
-      MultiplyTiles<two>(StagedTile(call, tile, unit), two ? StagedTile(call, tile + 1, unit) : nullptr,
-                         ring[unit % kRing]);
+      const float* const decoded = units.Next();
+      MultiplyTiles<two>(StagedTile(call, tile, unit), two ? StagedTile(call, tile + 1, unit) : nullptr, decoded);
     }
     TileSums sums;
     StoreTiles<two>(&sums);
@@ -144,7 +163,7 @@ struct AmxEntry {
 
   // A run of decoded units for a pair of row tiles. `first_unit` of 0 begins the sums.
   template <bool two>
-  static void MultiplyChunk(const NBitsCall& call, int32_t tile, int32_t first_unit, int32_t units,
+  static void MultiplyChunk(const PackedCall& call, int32_t tile, int32_t first_unit, int32_t units,
                             const float* decoded, TileSums* sums) {
     first_unit == 0 ? ZeroTiles<two>() : LoadTiles<two>(*sums);
     for (int32_t i = 0; i < units; ++i) {
@@ -155,17 +174,20 @@ struct AmxEntry {
   }
 
   // More rows: a run of units is decoded once and used by all of them.
-  template <int bits, bool has_zero>
-  static void WideTiles(const NBitsCall& call, int32_t panel, RowRange rows) {
-    const NBitsLayout& layout = call.layout;
-    alignas(64) float decoded[kChunkUnits * kDecodedFloats];
+  template <class Format>
+  static void WideTiles(const PackedCall& call, int32_t panel, RowRange rows) {
+    const PackedLayout& layout = call.layout;
+    alignas(64) float room[Format::kStoredDecoded ? 1 : kChunkUnits * kDecodedFloats];
     TileSums sums[kMostTiledRows / (2 * kTileRows)];
     UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
     while (stream.unit < layout.units) {
       const int32_t first_unit = stream.unit;
       const int32_t units = Lower(kChunkUnits, layout.units - first_unit);
-      for (int32_t i = 0; i < units; ++i, stream.Next(layout)) {
-        DecodeUnit<S, bits, has_zero>(layout, stream, decoded + i * kDecodedFloats);
+      // Stored units that need no decoding follow one another like decoded ones.
+      const float* const decoded = DecodedUnit<S, Format>(layout, stream, room);
+      stream.Next(layout);
+      for (int32_t i = 1; i < units; ++i, stream.Next(layout)) {
+        DecodedUnit<S, Format>(layout, stream, room + (Format::kStoredDecoded ? 0 : i * kDecodedFloats));
       }
       for (int32_t row = rows.begin; row < rows.end; row += 2 * kTileRows) {
         TileSums* const pair = &sums[(row - rows.begin) / (2 * kTileRows)];
@@ -185,31 +207,29 @@ struct AmxEntry {
     Tiles::Configure(low, Lower(kTileRows, Higher(rows - kTileRows, 1)));
   }
 
-  template <int bits, bool has_zero>
-  static void MultiplyPanels(const NBitsCall& call, PanelRange panels, RowRange rows) {
+  template <class Format>
+  static void MultiplyPanels(const PackedCall& call, PanelRange panels, RowRange rows) {
     const int32_t count = rows.end - rows.begin;
     Configure(count);
     for (int32_t panel = panels.begin; panel < panels.end; ++panel) {
       if (count <= kTileRows) {
-        ThinTiles<bits, has_zero, false>(call, panel, rows);
+        ThinTiles<Format, false>(call, panel, rows);
       } else if (count <= 2 * kTileRows) {
-        ThinTiles<bits, has_zero, true>(call, panel, rows);
+        ThinTiles<Format, true>(call, panel, rows);
       } else {
-        WideTiles<bits, has_zero>(call, panel, rows);
+        WideTiles<Format>(call, panel, rows);
       }
     }
     Tiles::Release();
   }
 
-  static void Multiply(const NBitsCall& call, PanelRange panels, RowRange rows) {
+  static void Multiply(const PackedCall& call, PanelRange panels, RowRange rows) {
     const typename S::FlushDenormals flush;
-    const bool has_zero = call.layout.zero_kind != ZeroKind::kNone;
-    const auto multiply = call.layout.bits == 4 ? (has_zero ? MultiplyPanels<4, true> : MultiplyPanels<4, false>)
-                                                : (has_zero ? MultiplyPanels<8, true> : MultiplyPanels<8, false>);
+    const auto multiply = ChooseFormat<S>(call.layout, [](auto format) { return &MultiplyPanels<decltype(format)>; });
     multiply(call, panels, rows);
   }
 
-  static constexpr NBitsVariant kTable = {kTileStride, 2 * kTileRows, kMostTiledRows, Stage, Multiply};
+  static constexpr PackedVariant kTable = {kTileStride, 2 * kTileRows, kMostTiledRows, Stage, Multiply};
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
-// Weights of 4 or 8 bits in blocks along K, packed once for the matrix product.
+// Weights packed once for the matrix product: of 4 or 8 bits in blocks along K, in bfloat16, or in float.
 //
-// The packed form is a stream that a panel of kPanelColumns output columns reads from its first byte to its last: for
-// each group of K a header (scales, then zero points), then the group's codes in units of kUnitK. A lane of a vector is
-// a column, so the product needs no sums across lanes. A group is a block, or a unit of two blocks of 16.
+// The packed form is a stream that a panel of kPanelColumns output columns reads from its first byte to its last, in
+// units of kUnitK. A lane of a vector is a column, so the product needs no sums across lanes.
+//
+// Blocks come in groups, each behind a header (scales, then zero points). A group is a block, or a unit of two blocks of
+// 16.
 //
 //   panel:   group, group, ...
 //   group:   scales [blocks][32]   zero points [blocks][32]   unit, unit, ...
@@ -14,6 +16,13 @@
 //               beginning with the second, its neighbour the others: of two successive positions of a chain the later
 //               one is the lower half of a word of bfloat16, as VDPBF16PS takes them
 //
+//
+// bfloat16 lies as a decoded unit of codes of the same order does, and float as one of kColumns. There are no headers:
+//   unit:    [two halves of the columns][steps][words of 16 columns]; a step is an even and an odd position of K
+//     kColumns, kPairs  [16 steps][16 words]: the even position's bfloat16 below the odd one's
+//     kChains           [8 steps][even, odd][16 words]: a step is two of each chain, the second below the first
+//     float             [16 steps][even, odd][16 floats]
+//
 // Scales are halves times one power of two for all when every scale is within the halves' normal range then: that
 // rounding, by 2^-11 at most, is an eighth of the one that the product does to a weight. Other tensors keep floats.
 // Codes without zero points are stored as signed numbers, relative to the middle of their range.
@@ -21,14 +30,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "kernels/cpu_isa.h"
+#include "kernels/float_type.h"
+#include "kernels/parallel_for.h"
 #include "kernels/weight_arena.h"
 
 namespace oga::kernels {
 
 inline constexpr int32_t kPanelColumns = 32;
 inline constexpr int32_t kUnitK = 32;
+
+// Positive numbers only.
+constexpr int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Weights as the operator com.microsoft::MatMulNBits has them: column n of the product is row n here.
 struct NBitsSource {
@@ -42,12 +57,27 @@ struct NBitsSource {
   const float* float_zeros = nullptr;     // [n, blocks], or null. Without either the zero is the middle code.
 };
 
+// Weights as MatMul and Gemm have them.
+struct DenseSource {
+  int64_t k = 0;
+  int64_t n = 0;
+  FloatType type = FloatType::kFloat;
+  const void* data = nullptr;  // [k, n], or [n, k] when transposed
+  bool transposed = false;
+};
+
+// What DenseSource is multiplied in.
+enum class DensePrecision { kFloat, kBfloat16 };
+
 enum class CodeOrder : int32_t { kColumns, kPairs, kChains };
+// In which the variant for `isa` takes weights of at most 16 bits.
+CodeOrder OrderOf(CpuIsa isa);
+
 enum class ZeroKind : int32_t { kNone, kUint8, kFloat };
 
 // Where everything lies in the packed stream. Plain data, read by the variants.
-struct NBitsLayout {
-  int32_t bits = 0;
+struct PackedLayout {
+  int32_t bits = 0;    // 4 or 8, 16 for bfloat16, 32 for float
   int32_t units = 0;   // along K, the last one filled up with zeros by the activations
   int32_t panels = 0;  // along N
   int64_t n = 0;
@@ -63,19 +93,27 @@ struct NBitsLayout {
   int64_t panel_bytes = 0;
 };
 
-class NBitsWeights {
+class PackedWeights {
  public:
-  // Packs `source` for the products of `isa`. The source is not needed any longer then; the arena outlives this.
-  NBitsWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena);
+  // Packs `source` for the products of `isa`, panel by panel on the threads of `parallel_for`. The source is not needed
+  // any longer then; the arena outlives this.
+  PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena, const ParallelFor& parallel_for);
+  // The same, rounded to bfloat16 (nearest, ties to even, denormals to zero) or widened to float.
+  PackedWeights(CpuIsa isa, const DenseSource& source, DensePrecision precision, WeightArena* arena,
+                const ParallelFor& parallel_for);
 
+  // The instruction set of the products: the asked one, but float has no forms above kAvx512.
   CpuIsa isa() const { return isa_; }
-  const NBitsLayout& layout() const { return layout_; }
+  const PackedLayout& layout() const { return layout_; }
   const uint8_t* data() const { return data_; }
   int64_t k() const { return k_; }
 
  private:
+  void Fill(WeightArena* arena, const ParallelFor& parallel_for,
+            const std::function<void(int64_t panel, uint8_t* memory)>& pack_panel);
+
   CpuIsa isa_;
-  NBitsLayout layout_;
+  PackedLayout layout_;
   int64_t k_;
   const uint8_t* data_;
 };

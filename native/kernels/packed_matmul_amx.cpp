@@ -1,8 +1,8 @@
 #if defined(__x86_64__)
 
-#include "kernels/nbits_lanes_avx512.h"
+#include "kernels/packed_lanes_avx512.h"
 
-#include "kernels/nbits_amx.h"
+#include "kernels/packed_amx.h"
 
 namespace oga::kernels {
 namespace {
@@ -54,7 +54,7 @@ class HardwareTiles {
 
 }  // namespace
 
-const NBitsVariant kNBitsAmx = AmxEntry<PairLanes, HardwareTiles>::kTable;
+const PackedVariant kPackedAmx = AmxEntry<PairLanes, HardwareTiles>::kTable;
 
 }  // namespace oga::kernels
 

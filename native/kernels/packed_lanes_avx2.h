@@ -1,7 +1,7 @@
-// See nbits_lanes_portable.h for the meaning of each operation.
+// See packed_lanes_portable.h for the meaning of each operation.
 #pragma once
 
-#include "kernels/nbits_weights.h"
+#include "kernels/packed_weights.h"
 #include "kernels/simd_avx2.h"
 
 namespace oga::kernels {
@@ -49,6 +49,14 @@ struct Lanes : Simd {
     Store(p + 16, weights.odd);
   }
   static inline Weights LoadWeights(const float* p) { return {Load(p), Load(p + 16)}; }
+
+  static inline Weights WidenPairs(Codes words) {
+    const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xffff0000u));
+    return {
+        {_mm256_castsi256_ps(_mm256_slli_epi32(words.low, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(words.high, 16))},
+        {_mm256_castsi256_ps(_mm256_and_si256(words.low, upper)),
+         _mm256_castsi256_ps(_mm256_and_si256(words.high, upper))}};
+  }
 
   static inline __m256 RoundActivations(__m256 v) {
     const __m256 normal = _mm256_mul_ps(v, _mm256_set1_ps(1.0f));  // a denormal becomes zero

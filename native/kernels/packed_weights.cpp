@@ -1,4 +1,4 @@
-#include "kernels/nbits_weights.h"
+#include "kernels/packed_weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,10 +17,8 @@ constexpr float kLeastNormalHalf = 0x1p-14f;
 constexpr int kLargestHalfExponent = 15;  // the greatest scale lies in [2^14, 2^15)
 constexpr int kMostShift = 100;           // both powers of two, of scaling and of undoing it, are normal floats
 
-int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Chooses how scales are stored. `scale` is what they are multiplied by.
-void ChooseScales(const float* scales, int64_t count, NBitsLayout* layout, float* scale) {
+void ChooseScales(const float* scales, int64_t count, PackedLayout* layout, float* scale) {
   float least = std::numeric_limits<float>::infinity(), most = 0.0f;
   bool finite = true;
   for (int64_t i = 0; i < count; ++i) {
@@ -39,7 +37,7 @@ void ChooseScales(const float* scales, int64_t count, NBitsLayout* layout, float
   layout->unscale = std::ldexp(1.0f, -shift);
 }
 
-void Arrange(const NBitsSource& source, NBitsLayout* layout) {
+void Arrange(const NBitsSource& source, PackedLayout* layout) {
   layout->bits = source.bits;
   layout->n = source.n;
   layout->units = static_cast<int32_t>(DivideUp(source.k, kUnitK));
@@ -60,9 +58,9 @@ void Arrange(const NBitsSource& source, NBitsLayout* layout) {
 
 float Canonical(float value) { return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value; }
 
-class Packer {
+class BlockPacker {
  public:
-  Packer(const NBitsSource& source, const NBitsLayout& layout, float scale)
+  BlockPacker(const NBitsSource& source, const PackedLayout& layout, float scale)
       : source_(source),
         layout_(layout),
         scale_(scale),
@@ -161,7 +159,7 @@ class Packer {
   }
 
   const NBitsSource& source_;
-  const NBitsLayout& layout_;
+  const PackedLayout& layout_;
   const float scale_;
   const int64_t blocks_;
   const int64_t block_bytes_;
@@ -171,18 +169,31 @@ class Packer {
 
 }  // namespace
 
-NBitsWeights::NBitsWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena) : isa_(isa), k_(source.k) {
+CodeOrder OrderOf(CpuIsa isa) {
+  return isa == CpuIsa::kAmx          ? CodeOrder::kPairs
+         : isa == CpuIsa::kAvx512Bf16 ? CodeOrder::kChains
+                                      : CodeOrder::kColumns;
+}
+
+PackedWeights::PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena, const ParallelFor& parallel_for)
+    : isa_(isa), k_(source.k) {
   OGA_CHECK(source.bits == 4 || source.bits == 8);
   OGA_CHECK(source.block_size >= 16 && source.block_size <= 256 && (source.block_size & (source.block_size - 1)) == 0);
-  layout_.order = isa == CpuIsa::kAmx          ? CodeOrder::kPairs
-                  : isa == CpuIsa::kAvx512Bf16 ? CodeOrder::kChains
-                                               : CodeOrder::kColumns;
+  layout_.order = OrderOf(isa);
   float scale = 1.0f;
   ChooseScales(source.scales, source.n * DivideUp(source.k, source.block_size), &layout_, &scale);
   Arrange(source, &layout_);
+  const BlockPacker packer(source, layout_, scale);
+  Fill(arena, parallel_for, [&packer](int64_t panel, uint8_t* memory) { packer.PackPanel(panel, memory); });
+}
+
+void PackedWeights::Fill(WeightArena* arena, const ParallelFor& parallel_for,
+                         const std::function<void(int64_t panel, uint8_t* memory)>& pack_panel) {
   uint8_t* const data = arena->Allocate(static_cast<size_t>(layout_.panel_bytes * layout_.panels));
-  const Packer packer(source, layout_, scale);
-  for (int64_t panel = 0; panel < layout_.panels; ++panel) packer.PackPanel(panel, data + panel * layout_.panel_bytes);
+  parallel_for(static_cast<size_t>(layout_.panels), [&](size_t i) {
+    const auto panel = static_cast<int64_t>(i);
+    pack_panel(panel, data + panel * layout_.panel_bytes);
+  });
   data_ = data;
 }
 

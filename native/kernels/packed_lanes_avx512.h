@@ -1,8 +1,8 @@
-// See nbits_lanes_portable.h for the meaning of each operation. AVX512_BF16 has forms of its own, in which a word holds
+// See packed_lanes_portable.h for the meaning of each operation. AVX512_BF16 has forms of its own, in which a word holds
 // two weights in bfloat16, in another order of codes for each user.
 #pragma once
 
-#include "kernels/nbits_weights.h"
+#include "kernels/packed_weights.h"
 #include "kernels/simd_avx512.h"
 
 namespace oga::kernels {
@@ -141,6 +141,11 @@ struct Lanes : CommonLanes {
     Store(p + 16, weights.odd);
   }
   static inline Weights LoadWeights(const float* p) { return {Load(p), Load(p + 16)}; }
+  static inline Weights WidenPairs(Codes codes) {
+    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(codes.words, 16)),
+            _mm512_castsi512_ps(_mm512_and_si512(codes.words, upper))};
+  }
   static inline void StageActivations(Vec v, float* p) { Store(p, RoundActivations(v)); }
 };
 

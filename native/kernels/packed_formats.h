@@ -1,0 +1,156 @@
+// How a variant reads the forms of packed weights. A `Format` names what the product is written over: its Scales, its
+// Decoder of a unit, and whether units are stored as if they were decoded already. Included by packed_product.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/packed_variant.h"
+#include "kernels/simd_math.h"
+
+namespace oga::kernels {
+namespace {
+
+inline constexpr int32_t kAheadBytes = 4096;
+
+template <int bytes>
+inline void PrefetchAhead(const uint8_t* codes) {
+  OGA_UNROLL
+  for (int line = 0; line < bytes; line += 64) __builtin_prefetch(codes + kAheadBytes + line, 0, 3);
+}
+
+// Where a panel's stream has come to.
+struct UnitStream {
+  const uint8_t* header;
+  const uint8_t* codes;
+  int32_t unit = 0;
+
+  UnitStream(const PackedLayout& layout, const uint8_t* panel) : header(panel), codes(panel + layout.header_bytes) {}
+  inline void Next(const PackedLayout& layout) {
+    codes += layout.unit_bytes;
+    if (++unit % layout.units_per_group != 0) return;
+    header = codes;
+    codes += layout.header_bytes;
+  }
+};
+
+// Scales and zero points of one block of sixteen columns, in the order of the decoded codes.
+template <class S, bool has_zero>
+struct BlockScales {
+  static constexpr int kParts = S::kOrder == CodeOrder::kColumns ? 1 : 2;
+  typename S::Vec scale[kParts];
+  typename S::Vec zero[kParts];
+
+  inline void Load(const PackedLayout& layout, const uint8_t* header, int32_t block, int32_t first_column) {
+    const int32_t index = block * kPanelColumns + first_column;
+    const auto scales = layout.half_scales ? S::Mul(S::Load(reinterpret_cast<const Float16*>(header) + index),
+                                                    S::Broadcast(layout.unscale))
+                                           : S::Load(reinterpret_cast<const float*>(header) + index);
+    Spread(scales, scale);
+    if constexpr (has_zero) {
+      const uint8_t* const zeros = header + layout.zeros_offset;
+      Spread(layout.zero_kind == ZeroKind::kUint8 ? S::LoadBytes(zeros + index)
+                                                  : S::Load(reinterpret_cast<const float*>(zeros) + index),
+             zero);
+    }
+  }
+
+ private:
+  static inline void Spread(typename S::Vec v, typename S::Vec* parts) {
+    if constexpr (kParts == 1) {
+      parts[0] = v;
+    } else {
+      parts[0] = S::Twice(v, 0);
+      parts[1] = S::Twice(v, 1);
+    }
+  }
+};
+
+// Decodes the weights of sixteen columns, step by step. A load serves several steps.
+template <class S, int bits, bool has_zero>
+struct BlockDecoder {
+  static constexpr int kVectors = S::kOrder == CodeOrder::kChains ? 4 : S::kOrder == CodeOrder::kPairs ? 2 : 1;
+  static constexpr int kLoadSteps = (S::kOrder == CodeOrder::kColumns ? 16 : 32) / bits;
+  static constexpr int kLoadBytes = kVectors * 2 * 64;  // of both halves of the panel
+
+  typename S::Codes codes[kVectors];
+
+  // `half` is the first or the second sixteen columns of the panel.
+  inline void Load(const uint8_t* unit, int step, int half) {
+    const uint8_t* const from = unit + step / kLoadSteps * kLoadBytes;
+    if constexpr (kVectors == 1) {
+      codes[0] = S::LoadCodes(from + half * 64);
+    } else {
+      OGA_UNROLL
+      for (int i = 0; i < kVectors; ++i) codes[i] = S::LoadCodes(from + (i / 2 * 4 + half * 2 + i % 2) * 64);
+    }
+  }
+  inline typename S::Weights Get(int step, const BlockScales<S, has_zero>& scales) const {
+    const int i = step % kLoadSteps;
+    if constexpr (S::kOrder == CodeOrder::kChains) {
+      return S::RoundStep(Scaled(codes[0], i, scales, 0), Scaled(codes[1], i, scales, 1),
+                          Scaled(codes[2], i, scales, 0), Scaled(codes[3], i, scales, 1));
+    } else if constexpr (S::kOrder == CodeOrder::kPairs) {
+      return S::RoundStep(Scaled(codes[0], i, scales, 0), Scaled(codes[1], i, scales, 1));
+    } else {
+      return S::RoundStep(Scaled(codes[0], 2 * i, scales, 0), Scaled(codes[0], 2 * i + 1, scales, 0));
+    }
+  }
+
+ private:
+  static inline typename S::Vec Scaled(typename S::Codes words, int index, const BlockScales<S, has_zero>& scales,
+                                       int part) {
+    auto code = S::template Decode<bits, !has_zero>(words, index);
+    if constexpr (has_zero) code = S::Sub(code, scales.zero[part]);
+    return S::Mul(code, scales.scale[part]);
+  }
+};
+
+// Codes of 4 or 8 bits.
+template <class S, int bits, bool has_zero>
+struct Blocks {
+  using Scales = BlockScales<S, has_zero>;
+  using Decoder = BlockDecoder<S, bits, has_zero>;
+  static constexpr bool kStoredDecoded = false;
+};
+
+// bfloat16 (16 bits) or float (32 bits).
+template <class S, int bits>
+struct Dense {
+  static constexpr bool kStoredDecoded = bits == 32 || S::kOrder != CodeOrder::kColumns;
+  struct Scales {
+    inline void Load(const PackedLayout&, const uint8_t*, int32_t, int32_t) {}
+  };
+  struct Decoder {
+    static constexpr int kStepBytes = kStoredDecoded ? S::kStepFloats * 4 : 64;  // of sixteen columns
+    static constexpr int kLoadSteps = 1;
+    static constexpr int kLoadBytes = 2 * kStepBytes;
+
+    typename S::Weights weights;
+
+    inline void Load(const uint8_t* unit, int step, int half) {
+      const uint8_t* const from = unit + (half * S::kUnitSteps + step) * kStepBytes;
+      if constexpr (kStoredDecoded) {
+        weights = S::LoadWeights(reinterpret_cast<const float*>(from));
+      } else {
+        weights = S::WidenPairs(S::LoadCodes(from));
+      }
+    }
+    inline typename S::Weights Get(int, const Scales&) const { return weights; }
+  };
+};
+
+// What `choose` makes of the format that weights have; it takes a value of the format.
+template <class S, class Choose>
+auto ChooseFormat(const PackedLayout& layout, const Choose& choose) {
+  if constexpr (S::kOrder == CodeOrder::kColumns) {
+    if (layout.bits == 32) return choose(Dense<S, 32>{});
+  }
+  if (layout.bits == 16) return choose(Dense<S, 16>{});
+  const bool has_zero = layout.zero_kind != ZeroKind::kNone;
+  if (layout.bits == 8) return has_zero ? choose(Blocks<S, 8, true>{}) : choose(Blocks<S, 8, false>{});
+  return has_zero ? choose(Blocks<S, 4, true>{}) : choose(Blocks<S, 4, false>{});
+}
+
+}  // namespace
+}  // namespace oga::kernels

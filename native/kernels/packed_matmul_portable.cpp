@@ -1,0 +1,9 @@
+#include "kernels/packed_lanes_portable.h"
+
+#include "kernels/packed_entry.h"
+
+namespace oga::kernels {
+
+const PackedVariant kPackedPortable = PackedEntry<Lanes>::kTable;
+
+}  // namespace oga::kernels

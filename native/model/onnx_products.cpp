@@ -1,0 +1,69 @@
+#include "model/onnx_products.h"
+
+#include <set>
+#include <vector>
+
+#include "model/protobuf_reader.h"
+
+namespace oga {
+
+namespace {
+
+using Field = ProtobufReader::Field;
+
+// Numbers of fields and types, from the ONNX format.
+constexpr uint32_t kModelGraph = 7;
+constexpr uint32_t kGraphNode = 1;
+constexpr uint32_t kGraphInitializer = 5;
+constexpr uint32_t kTensorDataType = 2;
+constexpr uint32_t kTensorName = 8;
+constexpr uint32_t kNodeInput = 1;
+constexpr uint32_t kNodeOperator = 4;
+constexpr uint32_t kNodeDomain = 7;
+constexpr uint64_t kFloat16 = 10;
+constexpr uint64_t kBfloat16 = 16;
+
+// Adds the tensor's name when it has 16 bits.
+void ReadInitializer(ProtobufReader& reader, const Field& initializer, std::set<std::string>* halves) {
+  std::string name;
+  uint64_t type = 0;
+  reader.ForEachField(initializer.begin, initializer.end, [&](const Field& field) {
+    if (field.number == kTensorName) name = reader.Text(field);
+    if (field.number == kTensorDataType) type = field.number_value;
+  });
+  if (type == kFloat16 || type == kBfloat16) halves->insert(name);
+}
+
+// Adds the right side of a product.
+void ReadNode(ProtobufReader& reader, const Field& node, std::vector<std::string>* right_sides) {
+  std::vector<std::string> inputs;
+  std::string name, domain;
+  reader.ForEachField(node.begin, node.end, [&](const Field& field) {
+    if (field.number == kNodeInput) inputs.push_back(reader.Text(field));
+    if (field.number == kNodeOperator) name = reader.Text(field);
+    if (field.number == kNodeDomain) domain = reader.Text(field);
+  });
+  const bool is_onnx = domain.empty() || domain == "ai.onnx";
+  if (is_onnx && (name == "MatMul" || name == "Gemm") && inputs.size() >= 2) right_sides->push_back(inputs[1]);
+}
+
+}  // namespace
+
+bool HasHalfProducts(const std::string& path) {
+  ProtobufReader reader(path);
+  std::set<std::string> halves;
+  std::vector<std::string> right_sides;
+  reader.ForEachField(0, reader.size_bytes(), [&](const Field& field) {
+    if (field.number != kModelGraph || !field.has_content) return;
+    reader.ForEachField(field.begin, field.end, [&](const Field& part) {
+      if (part.number == kGraphInitializer && part.has_content) ReadInitializer(reader, part, &halves);
+      if (part.number == kGraphNode && part.has_content) ReadNode(reader, part, &right_sides);
+    });
+  });
+  for (const std::string& name : right_sides) {
+    if (halves.count(name) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace oga
