@@ -117,7 +117,6 @@ void DecodeUnit(const PackedLayout& layout, const UnitStream& stream, float* dec
 template <class S, class Format>
 inline const float* DecodedUnit(const PackedLayout& layout, const UnitStream& stream, float* room) {
   if constexpr (Format::kStoredDecoded) {
-    PrefetchAhead<2 * S::kUnitSteps * S::kStepFloats * 4>(stream.codes);
     return reinterpret_cast<const float*>(stream.codes);
   } else {
     DecodeUnit<S, Format>(layout, stream, room);
@@ -125,8 +124,9 @@ inline const float* DecodedUnit(const PackedLayout& layout, const UnitStream& st
   }
 }
 
-// Adds the products of one decoded unit to the sums of `rows` rows, kPanelColumns apart.
-template <class S, int rows>
+// Adds the products of one decoded unit to the sums of `rows` rows, kPanelColumns apart. `streams`: the unit lies in the
+// panel's stream, whose later lines are asked for ahead.
+template <class S, int rows, bool streams>
 inline void MultiplyUnit(const float* decoded, const float* staged, float* sums) {
   using Vec = typename S::Vec;
   constexpr int kVectors = S::kWideVectors, kStaged = 2 * S::kUnitSteps;
@@ -141,7 +141,9 @@ inline void MultiplyUnit(const float* decoded, const float* staged, float* sums)
       typename S::Weights weights[kVectors];
       OGA_UNROLL
       for (int v = 0; v < kVectors; ++v) {
-        weights[v] = S::LoadWeights(decoded + ((vector + v) * S::kUnitSteps + step) * S::kStepFloats);
+        const float* const from = decoded + ((vector + v) * S::kUnitSteps + step) * S::kStepFloats;
+        weights[v] = S::LoadWeights(from);
+        if constexpr (streams) PrefetchAhead<S::kStepFloats * 4>(reinterpret_cast<const uint8_t*>(from));
       }
       OGA_UNROLL
       for (int r = 0; r < rows; ++r) {
@@ -165,22 +167,29 @@ inline void MultiplyUnit(const float* decoded, const float* staged, float* sums)
   }
 }
 
+template <class S, bool streams>
+inline void MultiplyRowTile(int32_t rows, const float* decoded, const float* staged, float* sums) {
+  if constexpr (S::kWideRows >= 6) {
+    if (rows == 6) MultiplyUnit<S, 6, streams>(decoded, staged, sums);
+    if (rows == 5) MultiplyUnit<S, 5, streams>(decoded, staged, sums);
+    if (rows == 4) MultiplyUnit<S, 4, streams>(decoded, staged, sums);
+  }
+  if constexpr (S::kWideRows >= 3) {
+    if (rows == 3) MultiplyUnit<S, 3, streams>(decoded, staged, sums);
+    if (rows == 2) MultiplyUnit<S, 2, streams>(decoded, staged, sums);
+  }
+  if (rows == 1) MultiplyUnit<S, 1, streams>(decoded, staged, sums);
+}
+
 // The same for any number of rows, in register tiles of nearly equal heights.
-template <class S>
+template <class S, class Format>
 void MultiplyRows(int32_t rows, const float* decoded, const float* staged, float* sums) {
-  constexpr int kMost = S::kWideRows;
-  for (int32_t tiles = (rows + kMost - 1) / kMost; tiles > 0; --tiles) {
+  bool first = Format::kStoredDecoded;
+  for (int32_t tiles = (rows + S::kWideRows - 1) / S::kWideRows; tiles > 0; --tiles) {
     const int32_t take = (rows + tiles - 1) / tiles;
-    if constexpr (kMost >= 6) {
-      if (take == 6) MultiplyUnit<S, 6>(decoded, staged, sums);
-      if (take == 5) MultiplyUnit<S, 5>(decoded, staged, sums);
-      if (take == 4) MultiplyUnit<S, 4>(decoded, staged, sums);
-    }
-    if constexpr (kMost >= 3) {
-      if (take == 3) MultiplyUnit<S, 3>(decoded, staged, sums);
-      if (take == 2) MultiplyUnit<S, 2>(decoded, staged, sums);
-    }
-    if (take == 1) MultiplyUnit<S, 1>(decoded, staged, sums);
+    first ? MultiplyRowTile<S, Format::kStoredDecoded>(take, decoded, staged, sums)
+          : MultiplyRowTile<S, false>(take, decoded, staged, sums);
+    first = false;
     rows -= take;
     staged += take * 2 * S::kUnitSteps;
     sums += take * kPanelColumns;
@@ -199,7 +208,7 @@ void WidePanel(const PackedCall& call, int32_t panel, RowRange rows) {
     const float* const weights = DecodedUnit<S, Format>(layout, stream, decoded);
     const float* const staged = reinterpret_cast<const float*>(call.staged) +
                                 (int64_t{stream.unit} * call.rows + rows.begin) * 2 * S::kUnitSteps;
-    MultiplyRows<S>(count, weights, staged, sums);
+    MultiplyRows<S, Format>(count, weights, staged, sums);
     stream.Next(layout);
   }
   for (int32_t row = 0; row < count; ++row) {

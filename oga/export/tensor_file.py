@@ -44,9 +44,7 @@ class TensorFile:
         offset = self._file.tell()
         array = np.ascontiguousarray(array)
         self._file.write(array.data)
-        return self._initializer(
-            name, offset, array.nbytes, dtype or ir.DataType.from_numpy(array.dtype), array.shape
-        )
+        return self._initializer(name, offset, array.nbytes, dtype or ir.DataType.from_numpy(array.dtype), array.shape)
 
     def reshaped(self, name: str, value: ir.Value, *shape: int) -> ir.Value:
         """Another initializer of another shape that refers to the same bytes as ``value``, which ``append`` returned.

@@ -33,6 +33,12 @@ def int8_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
+def bf16_folder() -> Path:
+    """SmolLM2-135M-Instruct with weights in bfloat16, from the user's cache."""
+    return export.pull("smollm2", precision="bf16")
+
+
+@pytest.fixture(scope="session")
 def tokenizer(fp32_folder: Path) -> Tokenizer:
     return Tokenizer.from_file(str(fp32_folder / "tokenizer.json"))
 

@@ -54,13 +54,17 @@ def prompts(tokenizer: Tokenizer) -> list[list[int]]:
     return [chat(tokenizer, question) for question in QUESTIONS]
 
 
-def test_eight_bit_text_does_not_depend_on_how_it_is_computed(int8_folder: Path, prompts: list[list[int]]) -> None:
-    with load(int8_folder, num_blocks=200) as model, oga.Engine(model) as engine:
+@pytest.mark.parametrize("precision", ["int8", "bf16"])
+def test_text_of_narrow_weights_does_not_depend_on_how_it_is_computed(
+    precision: str, request: pytest.FixtureRequest, prompts: list[list[int]]
+) -> None:
+    folder = request.getfixturevalue(f"{precision}_folder")
+    with load(folder, num_blocks=200) as model, oga.Engine(model) as engine:
         alone = [generate(engine, prompt, NEW_TOKENS) for prompt in prompts]
         assert together(engine, prompts, NEW_TOKENS) == alone
-    with load(int8_folder, num_blocks=200, max_scheduled_tokens=7) as model, oga.Engine(model) as engine:
+    with load(folder, num_blocks=200, max_scheduled_tokens=7) as model, oga.Engine(model) as engine:
         assert together(engine, prompts, NEW_TOKENS) == alone
-    with load(int8_folder, num_blocks=200, chunk_size=3) as model, oga.Engine(model) as engine:
+    with load(folder, num_blocks=200, chunk_size=3) as model, oga.Engine(model) as engine:
         assert together(engine, prompts, NEW_TOKENS) == alone
 
 
@@ -89,17 +93,23 @@ def cpu_variants() -> list[str]:
     return [name for name, needed in wanted.items() if needed <= flags]
 
 
-def logits_by_variant(
-    folder: Path, programs: Path, sequence: list[int], output: Path
-) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
-    """The logits [tokens, vocabulary] that each instruction set gives for one sequence."""
-    logits = {}
-    for variant in cpu_variants():
-        program = programs / "conformance" / "teacher_forced_logits"
-        env = os.environ | {"OGA_CPU_ISA": variant, "OGA_ORT_LIBRARY": ort_library()}
-        subprocess.run([program, folder, output / variant, *map(str, sequence)], env=env, check=True)
-        logits[variant] = np.fromfile(output / variant, np.float32).reshape(-1, 49152)
-    return logits
+Logits = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def logits_of(folder: Path, programs: Path, sequence: list[int], output: Path, **settings: str) -> Logits:
+    """The logits [tokens, vocabulary] of one sequence, under these settings of the environment."""
+    program = programs / "conformance" / "teacher_forced_logits"
+    env = os.environ | {"OGA_ORT_LIBRARY": ort_library()} | settings
+    subprocess.run([program, folder, output, *map(str, sequence)], env=env, check=True)
+    return np.fromfile(output, np.float32).reshape(-1, 49152)
+
+
+def logits_by_variant(folder: Path, programs: Path, sequence: list[int], output: Path) -> dict[str, Logits]:
+    """What ``logits_of`` gives on each instruction set."""
+    return {
+        variant: logits_of(folder, programs, sequence, output / variant, OGA_CPU_ISA=variant)
+        for variant in cpu_variants()
+    }
 
 
 def test_every_instruction_set_computes_the_same_logits(
@@ -117,10 +127,11 @@ def test_every_instruction_set_computes_the_same_logits(
         assert same[clear].all()
 
 
-def test_eight_bit_logits_have_the_same_bits_on_every_vector_instruction_set(
-    int8_folder: Path, programs: Path, prompts: list[list[int]], tmp_path: Path
+@pytest.mark.parametrize("precision", ["int8", "bf16"])
+def test_logits_of_narrow_weights_have_the_same_bits_on_every_vector_instruction_set(
+    precision: str, request: pytest.FixtureRequest, programs: Path, prompts: list[list[int]], tmp_path: Path
 ) -> None:
-    logits = logits_by_variant(int8_folder, programs, prompts[0], tmp_path)
+    logits = logits_by_variant(request.getfixturevalue(f"{precision}_folder"), programs, prompts[0], tmp_path)
     assert np.abs(logits["portable"]).max() > 1
     vector = [found for name, found in logits.items() if name not in ("portable", "amx")]
     assert all(found.tobytes() == vector[0].tobytes() for found in vector)
@@ -128,10 +139,21 @@ def test_eight_bit_logits_have_the_same_bits_on_every_vector_instruction_set(
         assert np.abs(found - logits["portable"]).max() < 1
 
 
-def test_eight_bit_weights_answer_like_full_precision(
-    fp32_folder: Path, int8_folder: Path, tokenizer: Tokenizer, prompts: list[list[int]]
+def test_sixteen_bits_stay_close_to_full_precision(
+    fp32_folder: Path, bf16_folder: Path, programs: Path, prompts: list[list[int]], tmp_path: Path
 ) -> None:
-    for folder in (fp32_folder, int8_folder):
+    wanted = logits_of(fp32_folder, programs, prompts[0], tmp_path / "fp32")
+    for matmul in ("fp32", "bf16"):
+        found = logits_of(bf16_folder, programs, prompts[0], tmp_path / matmul, OGA_CPU_MATMUL=matmul)
+        assert np.abs(found - wanted).max() < 1
+    rounded = logits_of(fp32_folder, programs, prompts[0], tmp_path / "rounded", OGA_CPU_MATMUL="bf16")
+    assert rounded.tobytes() == found.tobytes()  # at load as at conversion
+
+
+def test_narrow_weights_answer_like_full_precision(
+    fp32_folder: Path, bf16_folder: Path, int8_folder: Path, tokenizer: Tokenizer, prompts: list[list[int]]
+) -> None:
+    for folder in (fp32_folder, bf16_folder, int8_folder):
         with load(folder, num_blocks=32) as model, oga.Engine(model) as engine:
             assert tokenizer.decode(generate(engine, prompts[0], NEW_TOKENS)) == "The capital of France is Paris."
 

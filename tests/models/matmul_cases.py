@@ -1,7 +1,7 @@
 """Small graphs of MatMul and Gemm, with inputs and the product in double precision beside them.
 
-FOLDER/<case>.onnx takes ``x`` and gives ``y``; <case>.x.f32 and <case>.y.f64 hold them raw, ROWS rows in all, of K and N
-numbers. FOLDER/refused/ holds graphs that must not load.
+FOLDER/<case>.onnx takes ``x`` and gives ``y``; <case>.x.f32 and <case>.y.f64 hold them raw, ROWS rows in all of K and
+of N numbers. FOLDER/refused/ holds graphs that must not load.
 """
 
 from __future__ import annotations

@@ -179,9 +179,9 @@ class OwnGemm(OpRun):
 
     op_domain = "oga"
 
-    def _run(self, x: Array, weights: Array, *bias: Array, transB: int = 0) -> tuple[Array]:  # noqa: N803
+    def _run(self, x: Array, weights: Array, *bias: Array, **attributes: Any) -> tuple[Array]:
         wide = weights.astype(np.float32)
-        product = x @ (wide.T if transB else wide)
+        product = x @ (wide.T if attributes.get("transB") else wide)
         return ((product + bias[0] if bias else product).astype(np.float32),)
 
 

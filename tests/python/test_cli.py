@@ -212,7 +212,7 @@ def pulled(tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     from oga.export import pulling
 
     monkeypatch.setenv("OGA_CACHE", str(tmp_path))
-    for precision in ("fp32", "int8", "int4"):
+    for precision in ("fp32", "bf16", "fp16", "int8", "int4"):
         shutil.copytree(tiny_folder, pulling._model_folder("smollm2", None, precision))
     return pulling._model_folder("smollm2", None, "fp32")
 
@@ -223,7 +223,7 @@ def test_a_pulled_model_runs_by_its_name(invoke: Invoke, pulled: Path) -> None:
     assert json.loads(invoke("pull", "smollm2", "--json").stdout)["folder"] == str(pulled)
     assert invoke("run", "smollm2", "x", "-n", 2).exit_code == 0
     assert json.loads(invoke("info", "smollm2", "--json").stdout)["model"] == str(pulled)
-    for precision in ("int8", "int4"):
+    for precision in ("bf16", "fp16", "int8", "int4"):
         other = json.loads(invoke("pull", "smollm2", "--precision", precision, "--json").stdout)["folder"]
         assert precision in Path(other).name
         assert f'oga run {other} "Hello!"' in invoke("pull", "smollm2", "--precision", precision).stdout

@@ -214,12 +214,12 @@ def test_a_context_beyond_the_models_own_is_refused(length: int, tmp_path: Path)
 
 
 def test_an_unknown_precision_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConversionError, match=r'"int3" is unknown; known: fp32, int8, int4'):
+    with pytest.raises(ConversionError, match=r'"int3" is unknown; known: fp32, bf16, fp16, int8, int4'):
         convert(write_tiny_llama(tmp_path / "source"), tmp_path / "model", precision="int3")  # type: ignore[arg-type]
 
 
 CHOICES: dict[str, tuple[dict[str, Any], str]] = {
-    "a head precision of nowhere": ({"head_precision": "int2"}, r'head precision "int2" is unknown; known: fp32, int8'),
+    "a head precision of nowhere": ({"head_precision": "int2"}, r'head precision "int2" is unknown; known: fp32, bf16'),
     "a block size of no kernel": (
         {"precision": "int4", "block_size": 48},
         r"block size 48 cannot be stored; known: 16",
@@ -242,6 +242,18 @@ def test_choices_that_do_not_exist_or_go_together_are_refused(case: str, tmp_pat
     with pytest.raises(ConversionError, match=message):
         convert(write_tiny_llama(tmp_path / "source"), tmp_path / "model", **options)
     assert not (tmp_path / "model").exists()
+
+
+def test_weights_beyond_float16_are_refused_where_it_would_store_them(tmp_path: Path) -> None:
+    source = write_tiny_llama(tmp_path / "source")
+
+    def enlarge(weights: dict[str, Any]) -> None:
+        weights["model.layers.1.mlp.up_proj.weight"][7, 3] = 1e5
+
+    change_weights(source, enlarge)
+    with pytest.raises(ConversionError, match=r"model\.layers\.1\.mlp\.up_proj\.weight has a weight of 100000.*bf16"):
+        convert(source, tmp_path / "model", precision="fp16")
+    assert convert(source, tmp_path / "model", precision="bf16").folder.is_dir()
 
 
 @pytest.mark.parametrize("precision", ["int8", "int4"])

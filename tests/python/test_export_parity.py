@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from exported import block_shapes, block_weights
+from exported import arrays_of, block_shapes, block_weights
 from onnx import numpy_helper
 from paged_oracle import PagedRunner
 from reference_hf import load_reference, reference_logits
@@ -136,6 +136,38 @@ def test_blocks_compute_the_logits_of_transformers_on_the_rounded_weights(
             assert np.abs(rounded - original).max() <= np.abs(original).max() * allowed * 1.001
             parameters[name].copy_(torch.from_numpy(rounded))
     assert largest_difference(tmp_path / "model", reference) < TOLERANCE
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("case", ["tied", "biases", QWEN_UNTIED])
+def test_sixteen_bits_compute_the_logits_of_transformers_on_the_rounded_weights(
+    case: str, precision: Any, tmp_path: Path
+) -> None:
+    source = write_tiny_llama(tmp_path / "source", **CASES[case])
+    convert(source, tmp_path / "model", precision=precision)
+    reference = load_reference(source)
+    halves = {"bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    with torch.no_grad():
+        for values in reference.parameters():
+            if values.ndim == 2:
+                values.copy_(values.to(halves))
+    assert largest_difference(tmp_path / "model", reference) < TOLERANCE
+
+
+def test_sixteen_bits_halve_the_folder_and_keep_what_the_source_has(tmp_path: Path) -> None:
+    source = write_tiny_llama(tmp_path / "source", tokenizer=False, vocab_size=4096)
+    fp32 = convert(source, tmp_path / "fp32")
+    for precision in ("bf16", "fp16"):
+        report = convert(source, tmp_path / precision, precision=precision, force=True)
+        assert report.precision == precision
+        assert report.bytes < 0.6 * fp32.bytes
+    # bfloat16 weights of a source are not rounded again.
+    stored = LlamaForCausalLM.from_pretrained(source, dtype=torch.bfloat16)
+    stored.save_pretrained(tmp_path / "halves")
+    convert(tmp_path / "halves", tmp_path / "model", precision="bf16")
+    name = "model.layers.0.mlp.up_proj.weight"
+    kept = arrays_of(tmp_path / "model")[name].astype(np.float32)
+    assert np.array_equal(kept, stored.get_parameter(name).float().detach().numpy())
 
 
 def test_what_was_asked_for_is_what_is_stored(tmp_path: Path) -> None:
