@@ -143,11 +143,12 @@ def test_sixteen_bits_stay_close_to_full_precision(
     fp32_folder: Path, bf16_folder: Path, programs: Path, prompts: list[list[int]], tmp_path: Path
 ) -> None:
     wanted = logits_of(fp32_folder, programs, prompts[0], tmp_path / "fp32")
-    for matmul in ("fp32", "bf16"):
-        found = logits_of(bf16_folder, programs, prompts[0], tmp_path / matmul, OGA_CPU_MATMUL=matmul)
-        assert np.abs(found - wanted).max() < 1
-    rounded = logits_of(fp32_folder, programs, prompts[0], tmp_path / "rounded", OGA_CPU_MATMUL="bf16")
-    assert rounded.tobytes() == found.tobytes()  # at load as at conversion
+    differences = []
+    for folder, matmul in ((bf16_folder, "fp32"), (bf16_folder, "bf16"), (fp32_folder, "bf16")):
+        found = logits_of(folder, programs, prompts[0], tmp_path / "found", OGA_CPU_MATMUL=matmul)
+        differences.append(np.abs(found - wanted).max())
+    assert 0 < min(differences)
+    assert max(differences) < 1
 
 
 def test_narrow_weights_answer_like_full_precision(
