@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/packed_formats.h"
+#include "kernels/swiglu.h"
 
 namespace oga::kernels {
 namespace {
@@ -30,9 +31,10 @@ inline void WriteVector(const PackedCall& call, typename S::Vec sum, int64_t row
   }
 }
 
-// A panel's columns of one row.
+// A panel's columns of one row, or what becomes of its gates and ups.
 template <class S>
 inline void WriteRow(const PackedCall& call, typename S::Vec low, typename S::Vec high, int64_t row, int32_t panel) {
+  if (call.layout.gated) return WriteVector<S>(call, SwiGlu<Simd>(low, high), row, int64_t{panel} * kPanelColumns / 2);
   const int64_t column = int64_t{panel} * kPanelColumns;
   WriteVector<S>(call, low, row, column);
   if (column + 16 < call.layout.n) WriteVector<S>(call, high, row, column + 16);

@@ -17,15 +17,27 @@ constexpr float kLeastNormalHalf = 0x1p-14f;
 constexpr int kLargestHalfExponent = 15;  // the greatest scale lies in [2^14, 2^15)
 constexpr int kMostShift = 100;           // both powers of two, of scaling and of undoing it, are normal floats
 
+constexpr int32_t kHalfColumns = kPanelColumns / 2;
+
+// One matrix, or the gates and the ups.
+struct Sources {
+  const NBitsSource* matrices[2];
+  int count;
+};
+
 // Chooses how scales are stored. `scale` is what they are multiplied by.
-void ChooseScales(const float* scales, int64_t count, PackedLayout* layout, float* scale) {
+void ChooseScales(const Sources& sources, PackedLayout* layout, float* scale) {
   float least = std::numeric_limits<float>::infinity(), most = 0.0f;
   bool finite = true;
-  for (int64_t i = 0; i < count; ++i) {
-    const float size = std::fabs(scales[i]);
-    finite = finite && std::isfinite(size);
-    most = std::max(most, size);
-    if (size != 0.0f) least = std::min(least, size);
+  for (int matrix = 0; matrix < sources.count; ++matrix) {
+    const NBitsSource& source = *sources.matrices[matrix];
+    const int64_t count = source.n * DivideUp(source.k, source.block_size);
+    for (int64_t i = 0; i < count; ++i) {
+      const float size = std::fabs(source.scales[i]);
+      finite = finite && std::isfinite(size);
+      most = std::max(most, size);
+      if (size != 0.0f) least = std::min(least, size);
+    }
   }
   int exponent = 0;
   if (finite && most > 0.0f) std::frexp(most, &exponent);
@@ -41,7 +53,7 @@ void Arrange(const NBitsSource& source, PackedLayout* layout) {
   layout->bits = source.bits;
   layout->n = source.n;
   layout->units = static_cast<int32_t>(DivideUp(source.k, kUnitK));
-  layout->panels = static_cast<int32_t>(DivideUp(source.n, kPanelColumns));
+  layout->panels = static_cast<int32_t>(DivideUp(source.n, layout->gated ? kHalfColumns : kPanelColumns));
   layout->zero_kind = source.packed_zeros != nullptr  ? ZeroKind::kUint8
                       : source.float_zeros != nullptr ? ZeroKind::kFloat
                                                       : ZeroKind::kNone;
@@ -56,71 +68,99 @@ void Arrange(const NBitsSource& source, PackedLayout* layout) {
                         int64_t{layout->units} * layout->unit_bytes;
 }
 
+bool IsOfOneForm(const NBitsSource& a, const NBitsSource& b) {
+  return a.k == b.k && a.n == b.n && a.bits == b.bits && a.block_size == b.block_size &&
+         (a.packed_zeros == nullptr) == (b.packed_zeros == nullptr) &&
+         (a.float_zeros == nullptr) == (b.float_zeros == nullptr);
+}
+
 float Canonical(float value) { return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value; }
 
 class BlockPacker {
  public:
-  BlockPacker(const NBitsSource& source, const PackedLayout& layout, float scale)
-      : source_(source),
+  BlockPacker(const Sources& sources, const PackedLayout& layout, float scale)
+      : sources_(sources),
         layout_(layout),
         scale_(scale),
-        blocks_(DivideUp(source.k, source.block_size)),
-        block_bytes_(source.block_size * source.bits / 8),
-        zero_row_bytes_(DivideUp(blocks_ * source.bits, 8)),
-        middle_(layout.zero_kind == ZeroKind::kNone ? (source.bits == 4 ? 0x88888888u : 0x80808080u) : 0u) {}
+        block_size_(sources.matrices[0]->block_size),
+        blocks_(DivideUp(sources.matrices[0]->k, block_size_)),
+        row_bytes_(blocks_ * block_size_ * layout.bits / 8),
+        zero_row_bytes_(DivideUp(blocks_ * layout.bits, 8)),
+        middle_(layout.zero_kind == ZeroKind::kNone ? (layout.bits == 4 ? 0x88888888u : 0x80808080u) : 0u) {}
 
   void PackPanel(int64_t panel, uint8_t* out) const {
-    const int64_t first = panel * kPanelColumns;
-    const int32_t columns = static_cast<int32_t>(std::min<int64_t>(kPanelColumns, source_.n - first));
+    const Half halves[] = {HalfOf(panel, 0), HalfOf(panel, 1)};
     const int32_t column_bytes = layout_.order == CodeOrder::kColumns ? 4 : 8;
     for (int32_t unit = 0; unit < layout_.units; ++unit) {
-      if (unit % layout_.units_per_group == 0) {
-        for (int32_t block = 0; block < layout_.blocks_per_group; ++block) PackHeader(first, columns, unit, block, out);
-        out += layout_.header_bytes;
+      const bool begins_group = unit % layout_.units_per_group == 0;
+      uint8_t* const codes = begins_group ? out + layout_.header_bytes : out;
+      for (const Half& half : halves) {
+        if (begins_group) PackHeader(half, unit, out);
+        for (int32_t column = 0; column < half.columns; ++column) {
+          uint8_t* const to = codes + (half.first_lane + column) * column_bytes;
+          layout_.bits == 4 ? PackCodes<4>(half, column, unit, to) : PackCodes<8>(half, column, unit, to);
+        }
       }
-      for (int32_t column = 0; column < columns; ++column) {
-        uint8_t* const to = out + column * column_bytes;
-        layout_.bits == 4 ? PackCodes<4>(first + column, unit, to) : PackCodes<8>(first + column, unit, to);
-      }
-      out += layout_.unit_bytes;
+      out = codes + layout_.unit_bytes;
     }
   }
 
  private:
-  void PackHeader(int64_t first, int32_t columns, int32_t unit, int32_t block, uint8_t* header) const {
-    const int64_t index = int64_t{unit} * kUnitK / source_.block_size + block;
-    if (index >= blocks_) return;
-    for (int32_t column = 0; column < columns; ++column) {
-      const int64_t from = (first + column) * blocks_ + index;
-      const int32_t to = block * kPanelColumns + column;
-      const float scale = source_.scales[from];
-      if (layout_.half_scales) {
-        const Float16 half = ToFloat16(scale * scale_);
-        std::memcpy(header + to * 2, &half, 2);
-      } else {
-        const float kept = Canonical(scale);
-        std::memcpy(header + to * 4, &kept, 4);
+  // Half of a panel: columns of one matrix.
+  struct Half {
+    const NBitsSource* source;
+    int64_t first_column;
+    int32_t columns;  // that the matrix has
+    int32_t first_lane;
+  };
+
+  Half HalfOf(int64_t panel, int half) const {
+    const NBitsSource* const source = sources_.matrices[layout_.gated ? half : 0];
+    const int64_t first = layout_.gated ? panel * kHalfColumns : panel * kPanelColumns + half * kHalfColumns;
+    const int64_t columns = std::clamp<int64_t>(source->n - first, 0, kHalfColumns);
+    return {source, first, static_cast<int32_t>(columns), half * kHalfColumns};
+  }
+
+  void PackHeader(const Half& half, int32_t unit, uint8_t* header) const {
+    for (int32_t block = 0; block < layout_.blocks_per_group; ++block) {
+      const int64_t index = int64_t{unit} * kUnitK / block_size_ + block;
+      if (index >= blocks_) return;
+      for (int32_t column = 0; column < half.columns; ++column) {
+        const int32_t to = block * kPanelColumns + half.first_lane + column;
+        PackScale(*half.source, half.first_column + column, index, header, to);
       }
-      uint8_t* const zeros = header + layout_.zeros_offset;
-      if (layout_.zero_kind == ZeroKind::kUint8) zeros[to] = PackedZero(first + column, index);
-      if (layout_.zero_kind != ZeroKind::kFloat) continue;
-      const float zero = Canonical(source_.float_zeros[from]);
-      std::memcpy(zeros + to * 4, &zero, 4);
     }
   }
 
-  uint8_t PackedZero(int64_t column, int64_t block) const {
-    const uint8_t* const row = source_.packed_zeros + column * zero_row_bytes_;
-    return source_.bits == 8 ? row[block] : static_cast<uint8_t>(row[block / 2] >> (block % 2 * 4) & 15);
+  // The scale and zero point of a column's block.
+  void PackScale(const NBitsSource& source, int64_t column, int64_t block, uint8_t* header, int32_t to) const {
+    const int64_t from = column * blocks_ + block;
+    const float scale = source.scales[from];
+    if (layout_.half_scales) {
+      const Float16 half = ToFloat16(scale * scale_);
+      std::memcpy(header + to * 2, &half, 2);
+    } else {
+      const float kept = Canonical(scale);
+      std::memcpy(header + to * 4, &kept, 4);
+    }
+    uint8_t* const zeros = header + layout_.zeros_offset;
+    if (layout_.zero_kind == ZeroKind::kUint8) zeros[to] = PackedZero(source, column, block);
+    if (layout_.zero_kind != ZeroKind::kFloat) return;
+    const float zero = Canonical(source.float_zeros[from]);
+    std::memcpy(zeros + to * 4, &zero, 4);
+  }
+
+  uint8_t PackedZero(const NBitsSource& source, int64_t column, int64_t block) const {
+    const uint8_t* const row = source.packed_zeros + column * zero_row_bytes_;
+    return source.bits == 8 ? row[block] : static_cast<uint8_t>(row[block / 2] >> (block % 2 * 4) & 15);
   }
 
   template <int bits>
-  void PackCodes(int64_t column, int32_t unit, uint8_t* out) const {
+  void PackCodes(const Half& half, int32_t column, int32_t unit, uint8_t* out) const {
     const int64_t begin = int64_t{unit} * kUnitK * bits / 8;
-    const int64_t row_bytes = blocks_ * block_bytes_;
     uint32_t codes[bits] = {};
-    std::memcpy(codes, source_.codes + column * row_bytes + begin,
-                static_cast<size_t>(std::min<int64_t>(sizeof(codes), row_bytes - begin)));
+    std::memcpy(codes, half.source->codes + (half.first_column + column) * row_bytes_ + begin,
+                static_cast<size_t>(std::min<int64_t>(sizeof(codes), row_bytes_ - begin)));
     for (uint32_t& word : codes) word ^= middle_;
     if (layout_.order == CodeOrder::kColumns) {
       for (int word = 0; word < bits; ++word) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 4);
@@ -158,11 +198,12 @@ class BlockPacker {
     return static_cast<uint32_t>(codes | codes >> 16);
   }
 
-  const NBitsSource& source_;
+  const Sources& sources_;
   const PackedLayout& layout_;
   const float scale_;
+  const int32_t block_size_;
   const int64_t blocks_;
-  const int64_t block_bytes_;
+  const int64_t row_bytes_;
   const int64_t zero_row_bytes_;
   const uint32_t middle_;
 };
@@ -175,15 +216,19 @@ CodeOrder OrderOf(CpuIsa isa) {
                                       : CodeOrder::kColumns;
 }
 
-PackedWeights::PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena, const ParallelFor& parallel_for)
+PackedWeights::PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena, const ParallelFor& parallel_for,
+                             const NBitsSource* up)
     : isa_(isa), k_(source.k) {
   OGA_CHECK(source.bits == 4 || source.bits == 8);
   OGA_CHECK(source.block_size >= 16 && source.block_size <= 256 && (source.block_size & (source.block_size - 1)) == 0);
+  OGA_CHECK(up == nullptr || IsOfOneForm(source, *up));
+  const Sources sources = {{&source, up}, up == nullptr ? 1 : 2};
   layout_.order = OrderOf(isa);
+  layout_.gated = up != nullptr;
   float scale = 1.0f;
-  ChooseScales(source.scales, source.n * DivideUp(source.k, source.block_size), &layout_, &scale);
+  ChooseScales(sources, &layout_, &scale);
   Arrange(source, &layout_);
-  const BlockPacker packer(source, layout_, scale);
+  const BlockPacker packer(sources, layout_, scale);
   Fill(arena, parallel_for, [&packer](int64_t panel, uint8_t* memory) { packer.PackPanel(panel, memory); });
 }
 

@@ -23,6 +23,9 @@
 //     kChains           [8 steps][even, odd][16 words]: a step is two of each chain, the second below the first
 //     float             [16 steps][even, odd][16 floats]
 //
+// Gated weights are two matrices of one form, the gates and what they gate: the first half of a panel's columns is of the
+// one, the second half of the same columns of the other. What the product writes is silu(gate) * up of each pair.
+//
 // Scales are halves times one power of two for all when every scale is within the halves' normal range then: that
 // rounding, by 2^-11 at most, is an eighth of the one that the product does to a weight. Other tensors keep floats.
 // Codes without zero points are stored as signed numbers, relative to the middle of their range.
@@ -80,7 +83,8 @@ struct PackedLayout {
   int32_t bits = 0;    // 4 or 8, 16 for bfloat16, 32 for float
   int32_t units = 0;   // along K, the last one filled up with zeros by the activations
   int32_t panels = 0;  // along N
-  int64_t n = 0;
+  int64_t n = 0;       // columns of the output
+  bool gated = false;
   CodeOrder order = CodeOrder::kColumns;
   ZeroKind zero_kind = ZeroKind::kNone;
   bool half_scales = true;
@@ -96,8 +100,10 @@ struct PackedLayout {
 class PackedWeights {
  public:
   // Packs `source` for the products of `isa`, panel by panel on the threads of `parallel_for`. The source is not needed
-  // any longer then; the arena outlives this.
-  PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena, const ParallelFor& parallel_for);
+  // any longer then; the arena outlives this. With `up`, which differs from the source in its contents only, packs both as
+  // gated weights.
+  PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena, const ParallelFor& parallel_for,
+                const NBitsSource* up = nullptr);
   // The same, rounded to bfloat16 (nearest, ties to even, denormals to zero) or widened to float.
   PackedWeights(CpuIsa isa, const DenseSource& source, DensePrecision precision, WeightArena* arena,
                 const ParallelFor& parallel_for);

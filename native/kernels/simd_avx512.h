@@ -49,6 +49,7 @@ struct Simd {
   static inline Vec Add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
   static inline Vec Sub(Vec a, Vec b) { return _mm512_sub_ps(a, b); }
   static inline Vec Mul(Vec a, Vec b) { return _mm512_mul_ps(a, b); }
+  static inline Vec Div(Vec a, Vec b) { return _mm512_div_ps(a, b); }
   static inline Vec MulAdd(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
   static inline Vec Max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
   static inline Vec ZeroWhereLess(Vec v, Vec x, Vec limit) {

@@ -87,6 +87,9 @@ struct Simd {
   static inline Vec Mul(Vec a, Vec b) {
     return Each([&](int i) { return a.part[i] * b.part[i]; });
   }
+  static inline Vec Div(Vec a, Vec b) {
+    return Each([&](int i) { return a.part[i] / b.part[i]; });
+  }
   // a * b + c
   static inline Vec MulAdd(Vec a, Vec b, Vec c) {
     return Each([&](int i) { return a.part[i] * b.part[i] + c.part[i]; });
