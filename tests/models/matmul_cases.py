@@ -37,6 +37,8 @@ class Case:
     computed: bool = False  # the weights are a graph input as far as the runtime can tell
     added: bool = False  # the bias by an Add, which the runtime would fuse with a MatMul
     alpha: float = 1.0
+    shape: tuple[int, ...] = ()  # of the weights, when it is not (K, N)
+    opaque: bool = False  # the runtime cannot tell how many dimensions x has
     seed: int = 1
 
 
@@ -52,6 +54,9 @@ CASES = {
     "bf16": Case(weights=BF16, activations=BF16, batch=(2,), seed=8),
     "fp16": Case(operator="Gemm", weights=F16, activations=F16, bias=(1, 72), seed=9),
     "computed": Case(batch=(2,), computed=True, seed=10),
+    "opaque": Case(batch=(2,), opaque=True, seed=12),
+    "stacked": Case(batch=(2,), shape=(1, 160, 72), seed=13),
+    "vector": Case(n=1, shape=(160,), seed=14),
     "scaled": Case(operator="Gemm", alpha=0.5, bias=(1, 1), transposed=True, seed=11),
 }
 
@@ -67,6 +72,21 @@ def rounded(array: Array, dtype: int) -> tuple[onnx.TensorProto, Array]:
     return numpy_helper.from_array(values), values.astype(np.float64)
 
 
+def opaque_copy() -> list[onnx.NodeProto]:
+    """Nodes that give opaque_x, which is x, but has another number of dimensions when x is empty."""
+    kept = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["same_x"])], "kept", [], [helper.make_empty_tensor_value_info("same_x")]
+    )
+    flat = helper.make_graph(
+        [helper.make_node("Flatten", ["x"], ["flat_x"])], "flat", [], [helper.make_empty_tensor_value_info("flat_x")]
+    )
+    return [
+        helper.make_node("Size", ["x"], ["size"], "/size"),
+        helper.make_node("Cast", ["size"], ["is_filled"], "/is_filled", to=TensorProto.BOOL),
+        helper.make_node("If", ["is_filled"], ["opaque_x"], "/opaque", then_branch=kept, else_branch=flat),
+    ]
+
+
 def build(case: Case) -> tuple[onnx.ModelProto, Array, Array]:
     """The graph, x and y."""
     random = np.random.default_rng(case.seed)
@@ -78,6 +98,8 @@ def build(case: Case) -> tuple[onnx.ModelProto, Array, Array]:
     if case.bias:
         tensors["bias"] = rounded(random.standard_normal(case.bias), case.activations)
     weights = tensors["weights"][1]
+    if case.shape:
+        tensors["weights"][0].dims[:] = case.shape
     y = case.alpha * (seen @ (weights.T if case.transposed else weights))
     if case.bias:
         y = y + tensors["bias"][1]
@@ -86,12 +108,22 @@ def build(case: Case) -> tuple[onnx.ModelProto, Array, Array]:
     if case.operator == "Gemm":
         attributes = {"transB": int(case.transposed)} | ({"alpha": case.alpha} if case.alpha != 1 else {})
     casts = case.activations != F32
-    inputs = ["narrow_x" if casts else "x", "weights", *(["bias"] if case.bias and not case.added else [])]
+    inputs = [
+        "narrow_x" if casts else "opaque_x" if case.opaque else "x",
+        "weights",
+        *(["bias"] if case.bias and not case.added else []),
+    ]
     last = "narrow_y" if casts else "y"
-    product = "product" if case.added else last
+    product = "product" if case.added or case.shape == (case.k,) else last
     nodes = [helper.make_node(case.operator, inputs, [product], "/mlp", domain=case.domain, **attributes)]
     if case.added:
         nodes.append(helper.make_node("Add", [product, "bias"], [last], "/add"))
+    if case.shape == (case.k,):
+        last_axis = numpy_helper.from_array(np.array([-1]), "last_axis")
+        nodes.append(helper.make_node("Unsqueeze", [product, "last_axis"], [last], "/columns"))
+        tensors["last_axis"] = last_axis, np.array([-1])
+    if case.opaque:
+        nodes[:0] = opaque_copy()
     if casts:
         nodes.insert(0, helper.make_node("Cast", ["x"], ["narrow_x"], "/narrow", to=case.activations))
         nodes.append(helper.make_node("Cast", ["narrow_y"], ["y"], "/widen", to=F32))

@@ -55,8 +55,8 @@ TEST_P(MatMulForms, GiveARowTheSameBitsInAnyCompanyAndOnAnyThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, MatMulForms,
-                         testing::Values("matmul", "gemm", "added", "outliers", "one_column", "own_bf16", "own_fp16",
-                                         "bf16", "fp16"),
+                         testing::Values("matmul", "gemm", "added", "outliers", "one_column", "opaque", "own_bf16",
+                                         "own_fp16", "bf16", "fp16"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(MatMulNodes, MultiplyAsTheConfigAndTheEnvironmentSay) {
@@ -98,7 +98,7 @@ TEST_P(RuntimeForms, GoOnToTheRuntimesKernel) {
   EXPECT_EQ(found.size(), wanted.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, RuntimeForms, testing::Values("computed", "scaled"),
+INSTANTIATE_TEST_SUITE_P(Every, RuntimeForms, testing::Values("computed", "scaled", "stacked", "vector"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(MatMulNodes, AcceptNoRows) {
