@@ -39,10 +39,11 @@ void CpuOperators::AddProducts(CpuMatMul matmul, bool has_half_products) {
   };
   domains_.push_back(MakeDomain("com.microsoft", {PagedAttentionOp()}));
   if (matmul != CpuMatMul::kRuntime) {
-    matmul_nbits_ = std::make_unique<const MatMulNBitsOp>(memory_.get());
+    matmul_nbits_ = std::make_unique<const MatMulNBitsOp>(NBitsForm::kPlain, memory_.get());
     Check(Api().CustomOpDomain_Add(domains_.back().get(), matmul_nbits_.get()), "cannot add the operator MatMulNBits");
   }
-  domains_.push_back(MakeDomain("oga", {make(MatMulForm::kOwnGemm)}));
+  gated_ = std::make_unique<const MatMulNBitsOp>(NBitsForm::kGated, memory_.get());
+  domains_.push_back(MakeDomain("oga", {make(MatMulForm::kOwnGemm), gated_.get()}));
   if (!ReplacesMatMul(matmul, has_half_products)) return;
   domains_.push_back(MakeDomain("", {make(MatMulForm::kMatMul), make(MatMulForm::kGemm)}));
 }

@@ -30,6 +30,7 @@ class CpuOperators {
 
   std::unique_ptr<ProductMemory> memory_;
   std::unique_ptr<const MatMulNBitsOp> matmul_nbits_;  // null when the runtime's is used
+  std::unique_ptr<const MatMulNBitsOp> gated_;
   std::vector<std::unique_ptr<const MatMulOp>> matmuls_;
   std::vector<Owned<abi::CustomOpDomain>> domains_;
 };

@@ -3,22 +3,15 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 #include "base/error.h"
 #include "kernels/packed_matmul.h"
 #include "ort/mapped_pages.h"
-#include "ort/matmul_nbits_op.h"
 
 namespace oga::ort {
 
 namespace {
-
-constexpr const char* kWayOut = "; set OGA_CPU_MATMUL=runtime to use the runtime's own kernel";
-
-template <typename... Parts>
-[[noreturn]] void Refuse(const std::string& node, const Parts&... parts) {
-  Throw(StatusCode::kUnsupported, node, ": ", parts..., kWayOut);
-}
 
 int64_t ReadSize(const NodeInfo& info, const std::string& node, const char* name) {
   const auto size = info.Int(name);
@@ -29,74 +22,85 @@ int64_t ReadSize(const NodeInfo& info, const std::string& node, const char* name
   return *size;
 }
 
-void CheckTypes(const NodeInfo& info, const std::string& node) {
-  const struct {
-    MatMulNBitsInput input;
-    ElementType wanted;
-  } rules[] = {{kActivations, ElementType::kFloat},
-               {kCodes, ElementType::kUint8},
-               {kScales, ElementType::kFloat},
-               {kBias, ElementType::kFloat}};
-  for (const auto& [input, wanted] : rules) {
-    if (!info.HasInput(input)) continue;
-    const ElementType found = info.Input(input).type;
-    if (found == wanted) continue;
-    Refuse(node, "input ", kMatMulNBitsInputNames[input], " has element type ", ElementTypeName(found),
-           "; liboga's CPU kernel supports only ", ElementTypeName(wanted), " here");
-  }
-  if (!info.HasInput(kZeroPoints)) return;
-  const ElementType zeros = info.Input(kZeroPoints).type;
-  if (zeros == ElementType::kUint8 || zeros == ElementType::kFloat) return;
-  Refuse(node, "input zero_points has element type ", ElementTypeName(zeros),
-         "; liboga's CPU kernel supports uint8 and float here");
-}
-
-kernels::NBitsSource ReadAttributes(const NodeInfo& info, const std::string& node) {
-  kernels::NBitsSource source;
-  source.k = ReadSize(info, node, "K");
-  source.n = ReadSize(info, node, "N");
-  const int64_t bits = info.Int("bits").value_or(4);
-  if (bits != 4 && bits != 8) {
-    Refuse(node, "attribute bits is ", bits, "; liboga's CPU kernel supports 4 and 8");
-  }
-  const int64_t block_size = ReadSize(info, node, "block_size");
-  if (block_size < 16 || block_size > 256 || (block_size & (block_size - 1)) != 0) {
-    Refuse(node, "attribute block_size is ", block_size, "; liboga's CPU kernel supports 16, 32, 64, 128 and 256");
-  }
-  if (const int64_t packed = info.Int("weight_prepacked").value_or(0); packed != 0) {
-    Refuse(node, "attribute weight_prepacked is ", packed, "; liboga's CPU kernel supports only 0 (the ONNX layout)");
-  }
-  source.bits = static_cast<int32_t>(bits);
-  source.block_size = static_cast<int32_t>(block_size);
-  return source;
-}
-
 }  // namespace
 
-MatMulNBitsKernel::MatMulNBitsKernel(const abi::KernelInfo* raw_info, ProductMemory* memory) : memory_(memory) {
+template <typename... Parts>
+void MatMulNBitsKernel::Refuse(const Parts&... parts) const {
+  const bool has_other = &operator_ == &OperatorOf(NBitsForm::kPlain);
+  Throw(StatusCode::kUnsupported, node_, ": ", parts...,
+        has_other ? "; set OGA_CPU_MATMUL=runtime to use the runtime's own kernel" : "");
+}
+
+MatMulNBitsKernel::MatMulNBitsKernel(NBitsForm form, const abi::KernelInfo* raw_info, ProductMemory* memory)
+    : operator_(OperatorOf(form)), memory_(memory) {
   const NodeInfo info(raw_info);
-  node_ = Message("MatMulNBits node ", info.name());
-  if (info.HasInput(kGroupIndex)) {
-    Refuse(node_, "input g_idx is given; liboga's CPU kernel does not support it, the input must be absent");
+  node_ = Message(operator_.name, " node ", info.name());
+  if (operator_.group_index && info.HasInput(*operator_.group_index)) {
+    Refuse("input g_idx is given; liboga's CPU kernel does not support it, the input must be absent");
   }
-  CheckTypes(info, node_);
-  attributes_ = ReadAttributes(info, node_);
-  has_zero_points_ = info.HasInput(kZeroPoints);
-  has_bias_ = info.HasInput(kBias);
+  CheckTypes(info);
+  ReadAttributes(info);
+  has_zero_points_ = info.HasInput(operator_.matrices[0].zero_points);
+  has_bias_ = operator_.bias && info.HasInput(*operator_.bias);
   PackConstants(info);
 }
 
-void MatMulNBitsKernel::PackConstants(const NodeInfo& info) {
-  std::array<std::optional<KernelTensor>, kMatMulNBitsInputs> constants;
-  std::array<const KernelTensor*, kMatMulNBitsInputs> inputs = {};
-  for (const MatMulNBitsInput input : {kCodes, kScales, kZeroPoints}) {
-    if (!info.HasInput(input)) continue;
-    constants[input] = info.Constant(input);
-    if (!constants[input]) return;
-    inputs[input] = &*constants[input];
+void MatMulNBitsKernel::CheckType(const NodeInfo& info, size_t input, ElementType wanted) const {
+  const ElementType found = info.Input(input).type;
+  if (found == wanted) return;
+  Refuse("input ", operator_.inputs[input], " has element type ", ElementTypeName(found),
+         "; liboga's CPU kernel supports only ", ElementTypeName(wanted), " here");
+}
+
+void MatMulNBitsKernel::CheckTypes(const NodeInfo& info) const {
+  CheckType(info, 0, ElementType::kFloat);
+  if (operator_.bias && info.HasInput(*operator_.bias)) CheckType(info, *operator_.bias, ElementType::kFloat);
+  const NBitsMatrixInputs& first = operator_.matrices[0];
+  for (const NBitsMatrixInputs& matrix : operator_.matrices) {
+    CheckType(info, matrix.codes, ElementType::kUint8);
+    CheckType(info, matrix.scales, ElementType::kFloat);
+    const bool has_zeros = info.HasInput(matrix.zero_points);
+    const ElementType zeros = has_zeros ? info.Input(matrix.zero_points).type : ElementType::kUint8;
+    if (zeros != ElementType::kUint8 && zeros != ElementType::kFloat) {
+      Refuse("input ", operator_.inputs[matrix.zero_points], " has element type ", ElementTypeName(zeros),
+             "; liboga's CPU kernel supports uint8 and float here");
+    }
+    if (has_zeros == info.HasInput(first.zero_points) && (!has_zeros || zeros == info.Input(first.zero_points).type)) {
+      continue;
+    }
+    Throw(StatusCode::kModelError, node_, ": the inputs ", operator_.inputs[first.zero_points], " and ",
+          operator_.inputs[matrix.zero_points], " must both be given, of one type, or both be absent");
   }
-  weights_ = std::make_unique<const kernels::PackedWeights>(kernels::SelectedCpuIsa(), ReadWeights(inputs.data()),
-                                                            &memory_->weights, memory_->on_load_threads);
+}
+
+void MatMulNBitsKernel::ReadAttributes(const NodeInfo& info) {
+  attributes_.k = ReadSize(info, node_, "K");
+  attributes_.n = ReadSize(info, node_, "N");
+  const int64_t bits = info.Int("bits").value_or(4);
+  if (bits != 4 && bits != 8) Refuse("attribute bits is ", bits, "; liboga's CPU kernel supports 4 and 8");
+  const int64_t block_size = ReadSize(info, node_, "block_size");
+  if (block_size < 16 || block_size > 256 || (block_size & (block_size - 1)) != 0) {
+    Refuse("attribute block_size is ", block_size, "; liboga's CPU kernel supports 16, 32, 64, 128 and 256");
+  }
+  if (const int64_t packed = info.Int("weight_prepacked").value_or(0); packed != 0) {
+    Refuse("attribute weight_prepacked is ", packed, "; liboga's CPU kernel supports only 0 (the ONNX layout)");
+  }
+  attributes_.bits = static_cast<int32_t>(bits);
+  attributes_.block_size = static_cast<int32_t>(block_size);
+}
+
+void MatMulNBitsKernel::PackConstants(const NodeInfo& info) {
+  std::array<std::optional<KernelTensor>, std::tuple_size_v<Inputs>> constants;
+  Inputs inputs = {};
+  for (const NBitsMatrixInputs& matrix : operator_.matrices) {
+    for (const size_t input : {matrix.codes, matrix.scales, matrix.zero_points}) {
+      if (!info.HasInput(input)) continue;
+      constants[input] = info.Constant(input);
+      if (!constants[input]) return;
+      inputs[input] = &*constants[input];
+    }
+  }
+  weights_ = std::make_unique<const kernels::PackedWeights>(Pack(inputs, &memory_->weights, memory_->on_load_threads));
   for (const auto& constant : constants) {
     if (!constant) continue;
     const size_t element_bytes = constant->type == ElementType::kFloat ? sizeof(float) : 1;
@@ -104,26 +108,34 @@ void MatMulNBitsKernel::PackConstants(const NodeInfo& info) {
   }
 }
 
-kernels::NBitsSource MatMulNBitsKernel::ReadWeights(const KernelTensor* const* inputs) const {
+kernels::PackedWeights MatMulNBitsKernel::Pack(const Inputs& inputs, kernels::WeightArena* arena,
+                                               const kernels::ParallelFor& parallel_for) const {
+  const kernels::NBitsSource source = ReadMatrix(operator_.matrices[0], inputs);
+  std::optional<kernels::NBitsSource> up;
+  if (operator_.matrices.size() == 2) up = ReadMatrix(operator_.matrices[1], inputs);
+  return kernels::PackedWeights(kernels::SelectedCpuIsa(), source, arena, parallel_for, up ? &*up : nullptr);
+}
+
+kernels::NBitsSource MatMulNBitsKernel::ReadMatrix(const NBitsMatrixInputs& matrix, const Inputs& inputs) const {
   kernels::NBitsSource source = attributes_;
   const int64_t blocks = (source.k + source.block_size - 1) / source.block_size;
   const int64_t zero_bytes = (blocks * source.bits + 7) / 8;
-  const KernelTensor* const zeros = inputs[kZeroPoints];
+  const KernelTensor* const zeros = inputs[matrix.zero_points];
   const bool float_zeros = zeros != nullptr && zeros->type == ElementType::kFloat;
   const struct {
-    MatMulNBitsInput input;
+    size_t input;
     int64_t elements;
-  } rules[] = {{kCodes, source.n * blocks * source.block_size * source.bits / 8},
-               {kScales, source.n * blocks},
-               {kZeroPoints, source.n * (float_zeros ? blocks : zero_bytes)}};
+  } rules[] = {{matrix.codes, source.n * blocks * source.block_size * source.bits / 8},
+               {matrix.scales, source.n * blocks},
+               {matrix.zero_points, source.n * (float_zeros ? blocks : zero_bytes)}};
   for (const auto& [input, elements] : rules) {
     if (inputs[input] == nullptr || inputs[input]->Elements() == elements) continue;
-    Throw(StatusCode::kModelError, node_, ": input ", kMatMulNBitsInputNames[input], " has shape ",
+    Throw(StatusCode::kModelError, node_, ": input ", operator_.inputs[input], " has shape ",
           inputs[input]->ShapeText(), "; K ", source.k, ", N ", source.n, ", ", source.bits, " bits and blocks of ",
           source.block_size, " need ", elements, " elements");
   }
-  source.codes = static_cast<const uint8_t*>(inputs[kCodes]->data);
-  source.scales = static_cast<const float*>(inputs[kScales]->data);
+  source.codes = static_cast<const uint8_t*>(inputs[matrix.codes]->data);
+  source.scales = static_cast<const float*>(inputs[matrix.scales]->data);
   if (float_zeros) {
     source.float_zeros = static_cast<const float*>(zeros->data);
   } else if (zeros != nullptr) {
@@ -132,9 +144,23 @@ kernels::NBitsSource MatMulNBitsKernel::ReadWeights(const KernelTensor* const* i
   return source;
 }
 
+kernels::PackedWeights MatMulNBitsKernel::PackComputed(const KernelContext& context, kernels::WeightArena* arena,
+                                                       const kernels::ParallelFor& parallel_for) const {
+  std::array<KernelTensor, std::tuple_size_v<Inputs>> tensors;
+  Inputs inputs = {};
+  for (const NBitsMatrixInputs& matrix : operator_.matrices) {
+    for (const size_t input : {matrix.codes, matrix.scales, matrix.zero_points}) {
+      if (input == matrix.zero_points && !has_zero_points_) continue;
+      tensors[input] = context.Input(input);
+      inputs[input] = &tensors[input];
+    }
+  }
+  return Pack(inputs, arena, parallel_for);
+}
+
 const float* MatMulNBitsKernel::ReadBias(const KernelContext& context) const {
   if (!has_bias_) return nullptr;
-  const KernelTensor bias = context.Input(kBias);
+  const KernelTensor bias = context.Input(*operator_.bias);
   if (bias.Elements() == attributes_.n) return static_cast<const float*>(bias.data);
   Throw(StatusCode::kInvalidArgument, node_, ": input bias has shape ", bias.ShapeText(), "; [", attributes_.n,
         "] is wanted");
@@ -142,7 +168,7 @@ const float* MatMulNBitsKernel::ReadBias(const KernelContext& context) const {
 
 void MatMulNBitsKernel::Compute(abi::KernelContext* raw_context) const {
   const KernelContext context(raw_context);
-  const KernelTensor activations = context.Input(kActivations);
+  const KernelTensor activations = context.Input(0);
   constexpr size_t kMostDims = std::size(KernelTensor{}.dims);
   if (activations.rank < 1 || activations.rank > kMostDims || activations.dims[activations.rank - 1] != attributes_.k) {
     Throw(StatusCode::kInvalidArgument, node_, ": input A has shape ", activations.ShapeText(), "; at most ", kMostDims,
@@ -162,12 +188,7 @@ void MatMulNBitsKernel::Compute(abi::KernelContext* raw_context) const {
   };
   kernels::WeightArena computed_arena;
   std::optional<kernels::PackedWeights> computed;
-  if (!weights_) {
-    const KernelTensor inputs[] = {context.Input(kCodes), context.Input(kScales),
-                                   has_zero_points_ ? context.Input(kZeroPoints) : KernelTensor{}};
-    const KernelTensor* const by_index[] = {nullptr, &inputs[0], &inputs[1], has_zero_points_ ? &inputs[2] : nullptr};
-    computed.emplace(kernels::SelectedCpuIsa(), ReadWeights(by_index), &computed_arena, parallel_for);
-  }
+  if (!weights_) computed.emplace(PackComputed(context, &computed_arena, parallel_for));
   const kernels::PackedWeights& weights = weights_ ? *weights_ : *computed;
   const kernels::ScratchPool::Loan scratch(&memory_->scratch, kernels::PackedScratchBytes(weights, args.rows));
   args.scratch = scratch.data();

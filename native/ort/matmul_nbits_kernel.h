@@ -1,14 +1,16 @@
-// One MatMulNBits node of a loaded graph: its attributes and inputs checked and its weights packed at load, and its
+// One MatMulNBits or GatedMatMulNBits node of a loaded graph: its attributes and inputs checked and its weights packed at load, and its
 // computation.
 //
 // Owned by the session. Compute is const and runs on any number of threads at once, one per execution.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
 #include "kernels/packed_weights.h"
 #include "ort/kernel_context.h"
+#include "ort/matmul_nbits_op.h"
 #include "ort/node_info.h"
 #include "ort/product_op.h"
 
@@ -19,17 +21,30 @@ class MatMulNBitsKernel {
   // `memory` outlives this. Throws Error: kUnsupported for a feature of the operator that is not built,
   // naming the node, the attribute or input, what was found and what is supported; kModelError for a node that
   // contradicts itself.
-  MatMulNBitsKernel(const abi::KernelInfo* info, ProductMemory* memory);
+  MatMulNBitsKernel(NBitsForm form, const abi::KernelInfo* info, ProductMemory* memory);
 
   // Throws Error{kInvalidArgument} for inputs that do not fit the attributes.
   void Compute(abi::KernelContext* context) const;
 
  private:
-  // What the operator's inputs `from` holds them by index say of the weights; absent ones are null.
-  kernels::NBitsSource ReadWeights(const KernelTensor* const* inputs) const;
-  const float* ReadBias(const KernelContext& context) const;
-  void PackConstants(const NodeInfo& info);
+  // The operator's inputs by index; absent ones are null.
+  using Inputs = std::array<const KernelTensor*, 7>;
 
+  void CheckTypes(const NodeInfo& info) const;
+  void CheckType(const NodeInfo& info, size_t input, ElementType wanted) const;
+  void ReadAttributes(const NodeInfo& info);
+  void PackConstants(const NodeInfo& info);
+  kernels::PackedWeights Pack(const Inputs& inputs, kernels::WeightArena* arena,
+                              const kernels::ParallelFor& parallel_for) const;
+  // What the inputs hold of a matrix.
+  kernels::NBitsSource ReadMatrix(const NBitsMatrixInputs& matrix, const Inputs& inputs) const;
+  kernels::PackedWeights PackComputed(const KernelContext& context, kernels::WeightArena* arena,
+                                      const kernels::ParallelFor& parallel_for) const;
+  const float* ReadBias(const KernelContext& context) const;
+  template <typename... Parts>
+  [[noreturn]] void Refuse(const Parts&... parts) const;
+
+  const NBitsOperator& operator_;
   std::string node_;  // "MatMulNBits node /layers.3/mlp/up"
   kernels::NBitsSource attributes_;
   bool has_zero_points_ = false;

@@ -1,5 +1,8 @@
 #include "ort/matmul_nbits_op.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "ort/library.h"
 #include "ort/matmul_nbits_kernel.h"
 
@@ -7,38 +10,57 @@ namespace oga::ort {
 
 namespace {
 
+constexpr const char* kPlainInputs[] = {"A", "B", "scales", "zero_points", "g_idx", "bias"};
+constexpr NBitsMatrixInputs kPlainMatrices[] = {{1, 2, 3}};
+constexpr NBitsOperator kPlain = {"MatMulNBits", kPlainInputs, kPlainMatrices, 4, 5};
+
+constexpr const char* kGatedInputs[] = {
+    "A", "gate", "gate_scales", "up", "up_scales", "gate_zero_points", "up_zero_points"};
+constexpr NBitsMatrixInputs kGatedMatrices[] = {{1, 2, 5}, {3, 4, 6}};
+constexpr NBitsOperator kGated = {"GatedMatMulNBits", kGatedInputs, kGatedMatrices, std::nullopt, std::nullopt};
+
+const MatMulNBitsOp& AsOp(const abi::CustomOp* op) { return *static_cast<const MatMulNBitsOp*>(op); }
+
 MatMulNBitsKernel* MakeKernel(const abi::CustomOp* op, const abi::KernelInfo* info) {
-  return new MatMulNBitsKernel(info, static_cast<const MatMulNBitsOp*>(op)->memory);
+  return new MatMulNBitsKernel(AsOp(op).form, info, AsOp(op).memory);
 }
 
-// The output is the activations' shape with B's first dimension, N, as its last.
-abi::Status* InferShape(const abi::CustomOp*, abi::ShapeInferContext* context) noexcept {
+// The output is the activations' shape with the codes' first dimension, N, as its last.
+abi::Status* InferShape(const abi::CustomOp* op, abi::ShapeInferContext* context) noexcept {
   return Guarded([&] {
-    auto output = InferredInput(context, kActivations);
+    auto output = InferredInput(context, 0);
     if (!output) return;
-    const auto codes = InferredInput(context, kCodes);
+    const auto codes = InferredInput(context, OperatorOf(AsOp(op).form).matrices[0].codes);
     output->dims.back() = codes ? codes->dims.front() : Dimension{};
     PromiseOutput(context, *output);
   });
 }
 
 // Without inference an open output would take the type of an input that may be absent.
-ElementType TypeWithoutInference(size_t input) {
-  switch (input) {
-    case kCodes: return ElementType::kUint8;
-    case kGroupIndex: return ElementType::kInt32;
-    case kZeroPoints: return ElementType::kUndefined;
-    default: return ElementType::kFloat;
+ElementType TypeWithoutInference(const NBitsOperator& described, size_t input) {
+  if (described.group_index == input) return ElementType::kInt32;
+  for (const NBitsMatrixInputs& matrix : described.matrices) {
+    if (input == matrix.codes) return ElementType::kUint8;
+    if (input == matrix.zero_points) return ElementType::kUndefined;
   }
+  return ElementType::kFloat;
 }
 
 }  // namespace
 
-MatMulNBitsOp::MatMulNBitsOp(ProductMemory* memory) noexcept : ProductOp(memory) {
-  GetName = [](const abi::CustomOp*) noexcept { return "MatMulNBits"; };
-  GetInputTypeCount = [](const abi::CustomOp*) noexcept { return static_cast<size_t>(kMatMulNBitsInputs); };
-  GetInputCharacteristic = [](const abi::CustomOp*, size_t input) noexcept {
-    return input <= kScales ? abi::Characteristic::kRequired : abi::Characteristic::kOptional;
+bool NBitsOperator::IsOptional(size_t input) const {
+  const auto is_zero_points = [&](const NBitsMatrixInputs& matrix) { return matrix.zero_points == input; };
+  return group_index == input || bias == input || std::any_of(matrices.begin(), matrices.end(), is_zero_points);
+}
+
+const NBitsOperator& OperatorOf(NBitsForm form) { return form == NBitsForm::kPlain ? kPlain : kGated; }
+
+MatMulNBitsOp::MatMulNBitsOp(NBitsForm form, ProductMemory* memory) noexcept : ProductOp(memory), form(form) {
+  GetName = [](const abi::CustomOp* op) noexcept { return OperatorOf(AsOp(op).form).name; };
+  GetInputTypeCount = [](const abi::CustomOp* op) noexcept { return OperatorOf(AsOp(op).form).inputs.size(); };
+  GetInputCharacteristic = [](const abi::CustomOp* op, size_t input) noexcept {
+    const bool is_optional = OperatorOf(AsOp(op).form).IsOptional(input);
+    return is_optional ? abi::Characteristic::kOptional : abi::Characteristic::kRequired;
   };
   SetKernel<MatMulNBitsKernel, MakeKernel>(this);
   // Release 1.23 crashes when an operator that infers shapes has an absent input before its last one.
@@ -47,7 +69,9 @@ MatMulNBitsOp::MatMulNBitsOp(ProductMemory* memory) noexcept : ProductOp(memory)
     GetOutputType = [](const abi::CustomOp*, size_t) noexcept { return ElementType::kUndefined; };
     InferOutputShape = InferShape;
   } else {
-    GetInputType = [](const abi::CustomOp*, size_t input) noexcept { return TypeWithoutInference(input); };
+    GetInputType = [](const abi::CustomOp* op, size_t input) noexcept {
+      return TypeWithoutInference(OperatorOf(AsOp(op).form), input);
+    };
     GetOutputType = [](const abi::CustomOp*, size_t) noexcept { return ElementType::kFloat; };
   }
 }

@@ -1,4 +1,4 @@
-"""One-node graphs of MatMulNBits, with inputs and the product in double precision beside them.
+"""One-node graphs of MatMulNBits and of the gated form, with inputs and the product in double precision beside them.
 
 FOLDER/<case>.onnx takes ``x`` and gives ``y``; <case>.x.f32 and <case>.y.f64 hold them raw, of shape [2, ROWS / 2, K]
 and [2, ROWS / 2, N]. FOLDER/refused/ holds graphs that must not load.
@@ -6,6 +6,7 @@ and [2, ROWS / 2, N]. FOLDER/refused/ holds graphs that must not load.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 ROWS = 6
+PLAIN_INPUTS = ("codes", "scales", "zeros", "group_index", "bias")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Case:
     outliers: float = 1.0  # four positions of K have activations this many times larger
     computed: bool = False  # the weights are graph inputs as far as the runtime can tell
     seed: int = 1
+    gated: bool = False  # oga's GatedMatMulNBits: a second matrix of the same form
 
 
 # The product itself is tested at native/kernels; these are the ways through the operator.
@@ -42,6 +45,9 @@ CASES = {
     "computed": Case(zeros="uint8", computed=True, seed=6),
     "outliers": Case(k=896, n=256, outliers=100.0, seed=7),
     "eight_bit_outliers": Case(k=896, n=256, bits=8, outliers=100.0, seed=8),
+    "gated": Case(n=70, zeros="uint8", seed=9, gated=True),
+    "gated_eight_bits": Case(k=200, n=33, bits=8, seed=11, gated=True),
+    "gated_computed": Case(zeros="float", computed=True, seed=13, gated=True),
 }
 
 
@@ -75,13 +81,22 @@ def quantised(case: Case) -> tuple[dict[str, np.ndarray[Any, Any]], np.ndarray[A
     return inputs, weights.reshape(case.n, -1)[:, : case.k]
 
 
+def gated(case: Case) -> tuple[dict[str, np.ndarray[Any, Any]], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Returns the constants of both matrices, and the weights of each."""
+    inputs, weights = quantised(case)
+    second, up = quantised(dataclasses.replace(case, seed=case.seed + 1))
+    return inputs | {f"up_{name}": value for name, value in second.items()}, weights, up
+
+
 def graph(case: Case, inputs: dict[str, np.ndarray[Any, Any]], activations: int, **attributes: Any) -> onnx.ModelProto:
     """Returns the graph of one node; ``attributes`` are set beside the usual ones, or instead of them."""
-    names = ["x"] + [name if name in inputs else "" for name in ("codes", "scales", "zeros", "group_index", "bias")]
+    order = ("codes", "scales", "up_codes", "up_scales", "zeros", "up_zeros") if case.gated else PLAIN_INPUTS
+    names = ["x"] + [name if name in inputs else "" for name in order]
     while not names[-1]:
         names.pop()
     settings = {"K": case.k, "N": case.n, "bits": case.bits, "block_size": case.block_size, "accuracy_level": 4}
-    node = helper.make_node("MatMulNBits", names, ["y"], "/mlp", domain="com.microsoft", **(settings | attributes))
+    operator, domain = ("GatedMatMulNBits", "oga") if case.gated else ("MatMulNBits", "com.microsoft")
+    node = helper.make_node(operator, names, ["y"], "/mlp", domain=domain, **(settings | attributes))
     infos = [helper.make_tensor_value_info("x", activations, ["batch", "rows", case.k])]
     constants = []
     for name, value in inputs.items():
@@ -91,7 +106,7 @@ def graph(case: Case, inputs: dict[str, np.ndarray[Any, Any]], activations: int,
         constants.append(tensor)
     output = helper.make_tensor_value_info("y", activations, ["batch", "rows", case.n])
     body = helper.make_graph([node], "one_node", infos, [output], constants)
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(domain, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=10)
 
 
@@ -102,6 +117,8 @@ def refused() -> dict[str, onnx.ModelProto]:
     inputs, _ = quantised(case)
     halves = {name: value.astype(np.float16) if name == "scales" else value for name, value in inputs.items()}
     order = np.zeros(case.k, np.int32)
+    pair = CASES["gated"]
+    both, *_ = gated(pair)
     return {
         "group_index": graph(case, inputs | {"group_index": order}, f32),
         "float16": graph(case, halves, f16),
@@ -112,6 +129,9 @@ def refused() -> dict[str, onnx.ModelProto]:
         "no_columns": graph(case, inputs, f32, N=0),
         "few_codes": graph(case, inputs | {"codes": inputs["codes"][:-1]}, f32),
         "few_zeros": graph(case, inputs | {"zeros": np.zeros((case.n, 2), np.uint8)}, f32),
+        "gated_few_codes": graph(pair, both | {"up_codes": both["up_codes"][:-1]}, f32),
+        "gated_one_zero": graph(pair, {name: value for name, value in both.items() if name != "up_zeros"}, f32),
+        "gated_two_bits": graph(pair, both, f32, bits=2),
     }
 
 
@@ -119,11 +139,13 @@ def write(folder: Path) -> None:
     """Writes every case."""
     (folder / "refused").mkdir(parents=True, exist_ok=True)
     for name, case in CASES.items():
-        inputs, weights = quantised(case)
+        inputs, weights, *up = gated(case) if case.gated else quantised(case)
         random = np.random.default_rng(case.seed + 100)
         x = random.standard_normal((2, ROWS // 2, case.k)).astype(np.float32)
         x[..., random.choice(case.k, 4, replace=False)] *= np.float32(case.outliers)
         y = x.astype(np.float64) @ weights.T + inputs.get("bias", np.zeros(case.n, np.float32))
+        if case.gated:
+            y = y / (1 + np.exp(-y)) * (x.astype(np.float64) @ up[0].T)
         onnx.save_model(graph(case, inputs, TensorProto.FLOAT), folder / f"{name}.onnx")
         (folder / f"{name}.x.f32").write_bytes(x.tobytes())
         (folder / f"{name}.y.f64").write_bytes(y.tobytes())

@@ -54,6 +54,29 @@ TEST_P(MatMulNBitsForms, GiveARowTheSameBitsInAnyCompanyAndOnAnyThreads) {
   }
 }
 
+class GatedForms : public MatMulNBitsNodes, public testing::WithParamInterface<const char*> {};
+
+TEST_P(GatedForms, AreSiluOfOneProductTimesTheOtherInAnyCompany) {
+  const ProductCase product(Path(GetParam()));
+  const auto session = Load(product);
+  const std::vector<float> together = product.Run(*session, 0, kRows);
+  EXPECT_LT(product.ErrorOf(together), 6e-3) << "each product has half of it";
+  for (int64_t row = 0; row < kRows; ++row) {
+    const std::vector<float> alone = product.Run(*session, row, 1);
+    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + row * product.n())) << "row " << row;
+  }
+}
+
+TEST_P(GatedForms, StayOursWhereTheRuntimesProductsAreAskedFor) {
+  const ProductCase product(Path(GetParam()));
+  const std::vector<float> ours = product.Run(*Load(product), 0, kRows);
+  setenv("OGA_CPU_MATMUL", "runtime", 1);
+  EXPECT_EQ(product.Run(*Load(product), 0, kRows), ours);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, GatedForms, testing::Values("gated", "gated_eight_bits", "gated_computed"),
+                         [](const auto& info) { return std::string(info.param); });
+
 INSTANTIATE_TEST_SUITE_P(Every, MatMulNBitsForms,
                          testing::Values("plain", "eight_bits", "everything", "float_zeros", "large_blocks", "computed",
                                          "outliers", "eight_bit_outliers"),
@@ -115,11 +138,12 @@ TEST_P(MatMulNBitsRefusals, NameTheNodeWhatWasFoundAndWhatIsSupported) {
     FAIL() << "the graph was accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), code) << error.message();
-    EXPECT_EQ(error.message().rfind("MatMulNBits node /mlp: ", 0), 0u) << error.message();
+    const bool is_gated = std::string_view(name).starts_with("gated");
+    EXPECT_EQ(error.message().rfind(is_gated ? "GatedMatMulNBits node /mlp: " : "MatMulNBits node /mlp: ", 0), 0u)
+        << error.message();
     EXPECT_NE(error.message().find(part), std::string::npos) << error.message();
-    if (code == StatusCode::kUnsupported) {
-      EXPECT_NE(error.message().find("OGA_CPU_MATMUL=runtime"), std::string::npos) << error.message();
-    }
+    const bool has_way_out = error.message().find("OGA_CPU_MATMUL=runtime") != std::string::npos;
+    EXPECT_EQ(has_way_out, code == StatusCode::kUnsupported && !is_gated) << error.message();
   }
 }
 
@@ -133,7 +157,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"prepacked", StatusCode::kUnsupported, "attribute weight_prepacked is 1"},
                     Refusal{"no_columns", StatusCode::kModelError, "attribute N is 0"},
                     Refusal{"few_codes", StatusCode::kModelError, "input B has shape [71, 5, 16]"},
-                    Refusal{"few_zeros", StatusCode::kModelError, "input zero_points has shape [72, 2]"}),
+                    Refusal{"few_zeros", StatusCode::kModelError, "input zero_points has shape [72, 2]"},
+                    Refusal{"gated_few_codes", StatusCode::kModelError, "input up has shape [69, 5, 16]"},
+                    Refusal{"gated_one_zero", StatusCode::kModelError, "gate_zero_points and up_zero_points must both"},
+                    Refusal{"gated_two_bits", StatusCode::kUnsupported, "attribute bits is 2"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
