@@ -15,8 +15,9 @@ import numpy as np
 import onnx_ir as ir
 
 from oga.export.graph_writer import CONTRIB, GraphWriter, dims_of
-from oga.export.matrices import Matrix, look_up, multiply, store_blocks, store_floats
+from oga.export.matrices import Matrix, look_up, multiply, multiply_gated, store_blocks, store_floats
 from oga.export.precision import EMBEDDING, HEAD, FloatFormat, WeightFormats
+from oga.export.quantization import stack
 from oga.export.rope import rotary_tables
 from oga.export.source import WeightSource
 from oga.export.tensor_file import TensorFile
@@ -103,13 +104,7 @@ class _DecoderBuilder:
     def _attention(self, hidden: ir.Value, prefix: str, layer: int) -> list[ir.Value]:
         """The attention of one layer up to its output projection, and the layer's updated caches."""
         spec = self._spec
-        query, key, value = (
-            self._linear(hidden, f"{prefix}.self_attn.{name}_proj", width, spec.hidden_size, bias=spec.qkv_bias)
-            for name, width in (("q", spec.query_width), ("k", spec.kv_width), ("v", spec.kv_width))
-        )
-        if spec.qk_norm:
-            query = self._norm_heads(query, f"{prefix}.self_attn.q_norm", spec.num_heads)
-            key = self._norm_heads(key, f"{prefix}.self_attn.k_norm", spec.num_kv_heads)
+        query, key, value = self._project(hidden, f"{prefix}.self_attn")
         # Slot mapping, head sinks, cache scales; and query and key norms, which have nodes of their own.
         unused = [None] * 6
         attributes: dict[str, Any] = {
@@ -139,8 +134,31 @@ class _DecoderBuilder:
         )
         return outputs
 
+    def _project(self, hidden: ir.Value, prefix: str) -> tuple[ir.Value, ir.Value | None, ir.Value | None]:
+        """Query, key and value of each token; in one, where their weights can stand in one matrix."""
+        spec = self._spec
+        widths = dict.fromkeys((f"{prefix}.k_proj", f"{prefix}.v_proj"), spec.kv_width)
+        parts = {f"{prefix}.q_proj": spec.query_width} | widths
+        if not spec.qk_norm:
+            matrices = self._joined(f"{prefix}.qkv_proj", parts, spec.hidden_size)
+            if len(matrices) == 1:
+                bias = self._stacked_bias(f"{prefix}.qkv_proj", parts) if spec.qkv_bias else None
+                return multiply(self._graph, hidden, matrices[0], f"{prefix}.qkv_proj", bias), None, None
+            self._matrices |= zip(parts, matrices, strict=True)
+        query, key, value = (
+            self._linear(hidden, name, width, spec.hidden_size, bias=spec.qkv_bias) for name, width in parts.items()
+        )
+        if spec.qk_norm:
+            query = self._norm_heads(query, f"{prefix}.q_norm", spec.num_heads)
+            key = self._norm_heads(key, f"{prefix}.k_norm", spec.num_kv_heads)
+        return query, key, value
+
     def _mlp(self, hidden: ir.Value, prefix: str) -> ir.Value:
         inner, outer, bias = self._spec.intermediate_size, self._spec.hidden_size, self._spec.mlp_bias
+        gates, ups = (self._matrix(f"{prefix}.{name}_proj", inner, outer) for name in ("gate", "up"))
+        gated = None if bias else multiply_gated(self._graph, hidden, gates, ups, prefix)
+        if gated is not None:
+            return self._linear(gated, f"{prefix}.down_proj", outer, inner)
         gate = self._linear(hidden, f"{prefix}.gate_proj", inner, outer, bias=bias)
         up = self._linear(hidden, f"{prefix}.up_proj", inner, outer, bias=bias)
         sigmoid = self._graph.node("Sigmoid", [gate], f"{prefix}.act/Sigmoid", inner)
@@ -218,16 +236,27 @@ class _DecoderBuilder:
     def _matrix(self, name: str, rows: int, columns: int) -> Matrix:
         """A matrix [rows, columns] in the format that was asked for. Written once."""
         if name not in self._matrices:
-            self._matrices[name] = self._store_matrix(name, rows, columns)
+            (self._matrices[name],) = self._joined(name, {name: rows}, columns)
         return self._matrices[name]
 
-    def _store_matrix(self, name: str, rows: int, columns: int) -> Matrix:
-        full = f"{name}.weight"
-        wanted = self._formats.of(name, self._source.stored_bits(full))
-        if isinstance(wanted, FloatFormat):
-            return store_floats(self._graph, self._source, name, (rows, columns), wanted.precision)
-        matrix = self._source.read_quantized(full, (rows, columns), wanted)
-        return store_blocks(self._graph, name, matrix, looked_up=name == EMBEDDING)
+    def _joined(self, name: str, parts: dict[str, int], columns: int) -> list[Matrix]:
+        """One matrix, the rows of all parts below one another; where their blocks differ, one for each part."""
+        wanted = {part: self._formats.of(part, self._source.stored_bits(f"{part}.weight")) for part in parts}
+        blocks = []
+        for part, form in wanted.items():
+            if isinstance(form, FloatFormat):
+                return [store_floats(self._graph, self._source, name, parts, columns, form.precision)]
+            blocks.append(self._source.read_quantized(f"{part}.weight", (parts[part], columns), form))
+        whole = stack(blocks)
+        if whole is not None:
+            return [store_blocks(self._graph, name, whole, looked_up=name == EMBEDDING)]
+        return [
+            store_blocks(self._graph, part, each, looked_up=False) for part, each in zip(parts, blocks, strict=True)
+        ]
+
+    def _stacked_bias(self, name: str, parts: dict[str, int]) -> ir.Value:
+        biases = [self._source.read(f"{part}.bias", rows) for part, rows in parts.items()]
+        return self._graph.store(f"{name}.bias", np.concatenate(biases))
 
     def _vector(self, name: str, size: int) -> ir.Value:
         return self._graph.store(name, self._source.read(name, size))

@@ -8,7 +8,9 @@ are no inputs of ONNX's Gemm; the engine's own Gemm takes them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -55,16 +57,37 @@ Matrix = FloatMatrix | BlockMatrix
 
 
 def store_floats(
-    graph: GraphWriter, source: WeightSource, name: str, shape: tuple[int, int], precision: FloatPrecision
+    graph: GraphWriter,
+    source: WeightSource,
+    name: str,
+    parts: Mapping[str, int],
+    columns: int,
+    precision: FloatPrecision,
 ) -> FloatMatrix:
-    """Writes a matrix as it is, or rounded to 16 bits. Raises ConversionError for weights that float16 cannot hold."""
-    name = f"{name}.weight"
-    weights = source.read(name, *shape)
-    if precision == "bf16":
-        return FloatMatrix(graph.store(name, to_bfloat16(weights), ir.DataType.BFLOAT16))
-    if precision == "fp16":
-        return FloatMatrix(graph.store(name, to_float16(weights, f"{source.path}: tensor {name}")))
-    return FloatMatrix(graph.store(name, weights))
+    """Writes the rows of ``parts`` below one another, as they are or rounded to 16 bits.
+
+    Args:
+        graph: receives them.
+        source: has the parts.
+        name: of the whole.
+        parts: name and rows of each.
+        columns: of all.
+        precision: of a weight.
+
+    Raises:
+        ConversionError: for weights that float16 cannot hold.
+    """
+    arrays: list[np.ndarray[Any, Any]] = []
+    for part, rows in parts.items():
+        weights = source.read(f"{part}.weight", rows, columns)
+        if precision == "bf16":
+            arrays.append(to_bfloat16(weights))
+        elif precision == "fp16":
+            arrays.append(to_float16(weights, f"{source.path}: tensor {part}.weight"))
+        else:
+            arrays.append(weights)
+    whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    return FloatMatrix(graph.store(f"{name}.weight", whole, ir.DataType.BFLOAT16 if precision == "bf16" else None))
 
 
 def store_blocks(graph: GraphWriter, name: str, matrix: QuantizedMatrix, *, looked_up: bool) -> BlockMatrix:
@@ -106,6 +129,31 @@ def multiply(
         bits=matrix.bits,
         block_size=matrix.block_size,
         accuracy_level=_MATMUL_ACCURACY,
+    )
+
+
+def multiply_gated(graph: GraphWriter, x: ir.Value, gate: Matrix, up: Matrix, name: str) -> ir.Value | None:
+    """SwiGLU: silu of ``x`` times one transposed matrix, times ``x`` times the other.
+
+    An operator of the engine's own, which never writes the two products. None when it does not take such matrices.
+    """
+    if not isinstance(gate, BlockMatrix) or not isinstance(up, BlockMatrix):
+        return None
+    types = [None if each.zero_points is None else each.zero_points.dtype for each in (gate, up)]
+    if types[0] != types[1] or dims_of(gate.codes) != dims_of(up.codes) or gate.bits != up.bits:
+        return None
+    outputs = dims_of(gate.codes)[0]
+    zero_points = [] if gate.zero_points is None else [gate.zero_points, up.zero_points]
+    return graph.node(
+        "GatedMatMulNBits",
+        [x, gate.codes, gate.scales, up.codes, up.scales, *zero_points],
+        f"{name}/GatedMatMulNBits",
+        outputs,
+        domain=OWN,
+        N=outputs,
+        K=gate.columns,
+        bits=gate.bits,
+        block_size=gate.block_size,
     )
 
 

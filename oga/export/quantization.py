@@ -9,7 +9,9 @@ Codes of 4 bits lie two in a byte, the first in the lower half; so do their zero
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +50,12 @@ class QuantizedMatrix:
         """Weights that share a scale."""
         return int(self.codes.shape[2]) * 8 // self.bits
 
+    def has_form_of(self, other: QuantizedMatrix) -> bool:
+        """Whether rows of both could stand in one matrix."""
+        types = [None if each.zero_points is None else each.zero_points.dtype for each in (self, other)]
+        sizes = [(each.columns, each.bits, each.block_size) for each in (self, other)]
+        return types[0] == types[1] and sizes[0] == sizes[1]
+
     def dequantized(self) -> F32Array:
         """The weights that the blocks stand for, float32 [rows, columns]."""
         codes = self.codes if self.bits == 8 else unpack_nibbles(self.codes)
@@ -73,6 +81,21 @@ class QuantizedMatrix:
             packed = self.zero_points.astype(np.uint8, copy=False)
             zero = unpack_nibbles(packed)[:, : self.scales.shape[1]].astype(np.float32)
         return zero[..., None]
+
+
+def stack(matrices: Sequence[QuantizedMatrix]) -> QuantizedMatrix | None:
+    """The rows of several matrices below one another; None when their blocks are not of one form."""
+    first = matrices[0]
+    if any(not first.has_form_of(other) for other in matrices[1:]):
+        return None
+    zero_points: list[Any] = [matrix.zero_points for matrix in matrices if matrix.zero_points is not None]
+    return QuantizedMatrix(
+        codes=np.concatenate([matrix.codes for matrix in matrices]),
+        scales=np.concatenate([matrix.scales for matrix in matrices]),
+        zero_points=np.concatenate(zero_points) if zero_points else None,
+        columns=first.columns,
+        bits=first.bits,
+    )
 
 
 def pack_nibbles(codes: U8Array) -> U8Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +14,31 @@ from paged_oracle import decoded_blocks
 
 
 def arrays_of(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """All initializers by name."""
+    """All initializers by name; float weights and biases that stand in one array taken apart."""
     graph = onnx.load(folder / "model.onnx").graph
-    return {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    return {
+        name: part
+        for tensor in graph.initializer
+        for name, part in _parts_of(graph, tensor.name, numpy_helper.to_array(tensor))
+    }
 
 
 def block_weights(folder: Path) -> dict[str, npt.NDArray[np.float32]]:
     """The float weights of every matrix that is stored in blocks, by Hugging Face name."""
     arrays = arrays_of(folder)
     graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
-    result = {}
+    result: dict[str, npt.NDArray[np.float32]] = {}
     for node in graph.node:
-        if node.op_type not in ("MatMulNBits", "GatherBlockQuantized"):
-            continue
         attributes = {attribute.name: attribute.i for attribute in node.attribute}
-        gathered = node.op_type == "GatherBlockQuantized"
-        names = [*node.input, "", ""]
-        codes, scales, zero = arrays[names[0 if gathered else 1]], arrays[names[2]], arrays.get(names[3])
-        stem = names[2].removesuffix(".scales")
-        weights = decoded_blocks(codes.reshape(*scales.shape, -1), scales, zero, attributes["bits"])
-        if gathered and f"{stem}.offsets" in arrays:
-            weights += arrays[f"{stem}.offsets"].repeat(attributes["block_size"], axis=1)
-        name = f"{stem}.weight"
-        np.testing.assert_allclose(weights, result.get(name, weights), rtol=1e-5, atol=1e-6)
-        result[name] = weights
+        for codes, scales, zeros in _matrices_of(node):
+            stem = scales.removesuffix(".scales")
+            in_blocks = arrays[codes].reshape(*arrays[scales].shape, -1)
+            weights = decoded_blocks(in_blocks, arrays[scales], arrays.get(zeros), attributes["bits"])
+            if node.op_type == "GatherBlockQuantized" and f"{stem}.offsets" in arrays:
+                weights += arrays[f"{stem}.offsets"].repeat(attributes["block_size"], axis=1)
+            for name, rows in _parts_of(graph, f"{stem}.weight", weights):
+                np.testing.assert_allclose(rows, result.get(name, rows), rtol=1e-5, atol=1e-6)
+                result[name] = rows
     return result
 
 
@@ -45,8 +47,35 @@ def block_shapes(folder: Path) -> dict[str, tuple[int, int, bool]]:
     graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
     result = {}
     for node in graph.node:
-        if node.op_type == "MatMulNBits":
-            attributes = {attribute.name: attribute.i for attribute in node.attribute}
-            shape = attributes["bits"], attributes["block_size"], len(node.input) > 3 and bool(node.input[3])
-            result[node.input[2].removesuffix(".scales")] = shape
+        attributes = {attribute.name: attribute.i for attribute in node.attribute}
+        for _, scales, zeros in _matrices_of(node):
+            if node.op_type != "GatherBlockQuantized":
+                shape = attributes["bits"], attributes["block_size"], bool(zeros)
+                result[scales.removesuffix(".scales")] = shape
     return result
+
+
+def _matrices_of(node: onnx.NodeProto) -> list[tuple[str, str, str]]:
+    """The names of the codes, scales and zero points (empty for none) of each matrix in blocks that a node reads."""
+    names = [*node.input, "", "", "", ""]
+    if node.op_type == "MatMulNBits":
+        return [(names[1], names[2], names[3])]
+    if node.op_type == "GatherBlockQuantized":
+        return [(names[0], names[2], names[3])]
+    if node.op_type == "GatedMatMulNBits":
+        return [(names[1], names[2], names[5]), (names[3], names[4], names[6])]
+    return []
+
+
+def _parts_of(graph: onnx.GraphProto, name: str, array: npt.NDArray[Any]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """What the rows of an array are, by the names of Hugging Face."""
+    prefix, _, ending = name.partition("qkv_proj.")
+    if ending not in ("weight", "bias"):
+        yield name, array
+        return
+    attention = next(node for node in graph.node if node.op_type == "PagedAttention")
+    heads = {attribute.name: attribute.i for attribute in attention.attribute}
+    size = len(array) // (heads["num_heads"] + 2 * heads["kv_num_heads"])
+    borders = [heads["num_heads"] * size, (heads["num_heads"] + heads["kv_num_heads"]) * size]
+    for part, rows in zip(("q_proj", "k_proj", "v_proj"), np.split(array, borders), strict=True):
+        yield f"{prefix}{part}.{ending}", rows

@@ -188,6 +188,22 @@ class OwnGemm(OpRun):
 OwnGemm.__name__ = "Gemm"  # the evaluator knows an operator by its class's name
 
 
+class GatedMatMulNBits(OpRun):
+    """The engine's SwiGLU of two products with blocks, in float like ``MatMulNBits``."""
+
+    op_domain = "oga"
+
+    def _run(self, x: Array, *weights: Array, **attributes: Any) -> tuple[Array]:
+        if not hasattr(self, "_weights"):
+            zeros = weights[4:] or (None, None)
+            self._weights = [
+                decoded_blocks(codes, scales, zero, attributes["bits"])[:, : attributes["K"]].T
+                for codes, scales, zero in zip(weights[0:4:2], weights[1:4:2], zeros, strict=True)
+            ]
+        gate, up = (x @ each for each in self._weights)
+        return ((gate / (1 + np.exp(-gate)) * up).astype(np.float32),)
+
+
 class GatherBlockQuantized(OpRun):
     """Rows of a matrix in blocks, decoded."""
 
@@ -200,7 +216,14 @@ class GatherBlockQuantized(OpRun):
         return (self._weights[rows],)
 
 
-OPERATORS = [PagedAttention, SkipSimplifiedLayerNormalization, MatMulNBits, OwnGemm, GatherBlockQuantized]
+OPERATORS = [
+    PagedAttention,
+    SkipSimplifiedLayerNormalization,
+    MatMulNBits,
+    OwnGemm,
+    GatedMatMulNBits,
+    GatherBlockQuantized,
+]
 
 
 @dataclass
