@@ -1,4 +1,4 @@
-// Fills in an PackedVariant from the templates. Included last by each variant source.
+// Fills in a PackedVariant from the templates. Included last by each variant source.
 #pragma once
 
 #include <cstdint>
