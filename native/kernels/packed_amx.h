@@ -134,7 +134,7 @@ struct AmxEntry {
    private:
     inline void Decode() {
       if (stream_.unit == layout_.units) return;
-      if constexpr (Format::kStoredDecoded) PrefetchAhead<kDecodedFloats * 4>(stream_.codes);
+      if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kDecodedFloats * 4>(stream_.codes);
       units_[stream_.unit % kRing] = DecodedUnit<S, Format>(layout_, stream_, ring_[stream_.unit % std::size(ring_)]);
       stream_.Next(layout_);
     }
@@ -188,7 +188,7 @@ struct AmxEntry {
       const float* const decoded = DecodedUnit<S, Format>(layout, stream, room);
       stream.Next(layout);
       for (int32_t i = 1; i < units; ++i, stream.Next(layout)) {
-        if constexpr (Format::kStoredDecoded) PrefetchAhead<kDecodedFloats * 4>(stream.codes);
+        if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kDecodedFloats * 4>(stream.codes);
         DecodedUnit<S, Format>(layout, stream, room + (Format::kStoredDecoded ? 0 : i * kDecodedFloats));
       }
       for (int32_t row = rows.begin; row < rows.end; row += 2 * kTileRows) {

@@ -1,4 +1,4 @@
-// Fills in an PackedVariant from the templates. Included last by each variant source.
+// Fills in a PackedVariant from the templates. Included last by each variant source.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 
 namespace oga::kernels {
 namespace {
+
+inline constexpr int32_t kFirstBytes = 4096;  // of a stream, asked for before any is read
 
 template <class S>
 struct PackedEntry {
@@ -50,10 +52,14 @@ struct PackedEntry {
 
   template <class Format>
   static void MultiplyPanel(const PackedCall& call, int32_t panel, RowRange rows) {
+    // Where nothing is to decode, more rows gain nothing from decoding in registers.
+    constexpr int kThinRows = Format::kStoredDecoded && S::kThinRows > 2 ? 2 : S::kThinRows;
     const int32_t count = rows.end - rows.begin;
     if (count == 1) return ThinPanel<S, Format, 1>(call, panel, rows.begin);
-    if constexpr (S::kThinRows >= 4) {
+    if constexpr (kThinRows >= 2) {
       if (count == 2) return ThinPanel<S, Format, 2>(call, panel, rows.begin);
+    }
+    if constexpr (kThinRows >= 4) {
       if (count == 3) return ThinPanel<S, Format, 3>(call, panel, rows.begin);
       if (count == 4) return ThinPanel<S, Format, 4>(call, panel, rows.begin);
     }
@@ -64,7 +70,7 @@ struct PackedEntry {
     [[maybe_unused]] const typename S::FlushDenormals flush;
     const auto multiply = ChooseFormat<S>(call.layout, [](auto format) { return &MultiplyPanel<decltype(format)>; });
     const uint8_t* const first = call.weights + panels.begin * call.layout.panel_bytes;
-    for (int32_t line = 0; line < kAheadBytes; line += 64) __builtin_prefetch(first + line, 0, 3);
+    for (int32_t line = 0; line < kFirstBytes; line += 64) __builtin_prefetch(first + line, 0, 3);
     // Through a pointer, so that no arithmetic moves out of the denormal mode.
     for (int32_t panel = panels.begin; panel < panels.end; ++panel) multiply(call, panel, rows);
   }

@@ -11,12 +11,11 @@
 namespace oga::kernels {
 namespace {
 
-inline constexpr int32_t kAheadBytes = 4096;
-
-template <int bytes>
+// Asks for lines of a stream, so far ahead of what is read of it.
+template <int ahead_bytes, int bytes>
 inline void PrefetchAhead(const uint8_t* codes) {
   OGA_UNROLL
-  for (int line = 0; line < bytes; line += 64) __builtin_prefetch(codes + kAheadBytes + line, 0, 3);
+  for (int line = 0; line < bytes; line += 64) __builtin_prefetch(codes + ahead_bytes + line, 0, 3);
 }
 
 // Where a panel's stream has come to.
@@ -112,11 +111,13 @@ struct Blocks {
   using Scales = BlockScales<S, has_zero>;
   using Decoder = BlockDecoder<S, bits, has_zero>;
   static constexpr bool kStoredDecoded = false;
+  static constexpr int32_t kAheadBytes = 4096;
 };
 
 // bfloat16 (16 bits) or float (32 bits).
 template <class S, int bits>
 struct Dense {
+  static constexpr int32_t kAheadBytes = 8192;
   static constexpr bool kStoredDecoded = bits == 32 || S::kOrder != CodeOrder::kColumns;
   struct Scales {
     inline void Load(const PackedLayout&, const uint8_t*, int32_t, int32_t) {}

@@ -69,7 +69,7 @@ void ThinPanel(const PackedCall& call, int32_t panel, int32_t first_row) {
       if (step % Unit::kLoadSteps == 0) {
         codes[0].Load(stream.codes, step, 0);
         codes[1].Load(stream.codes, step, 1);
-        PrefetchAhead<Unit::kLoadBytes>(stream.codes + step / Unit::kLoadSteps * Unit::kLoadBytes);
+        PrefetchAhead<Format::kAheadBytes, Unit::kLoadBytes>(stream.codes + step / Unit::kLoadSteps * Unit::kLoadBytes);
       }
       OGA_UNROLL
       for (int half = 0; half < 2; ++half) {
@@ -106,7 +106,8 @@ void DecodeUnit(const PackedLayout& layout, const UnitStream& stream, float* dec
       if (step % Unit::kLoadSteps == 0) {
         codes.Load(stream.codes, step, half);
         constexpr int kBytes = Unit::kLoadBytes / 2;
-        PrefetchAhead<kBytes>(stream.codes + half * layout.unit_bytes / 2 + step / Unit::kLoadSteps * kBytes);
+        PrefetchAhead<Format::kAheadBytes, kBytes>(stream.codes + half * layout.unit_bytes / 2 +
+                                                   step / Unit::kLoadSteps * kBytes);
       }
       if (BeginsBlock<S>(layout, step)) scales.Load(layout, stream.header, 2 * step / S::kUnitSteps, 16 * half);
       S::StoreWeights(decoded, codes.Get(step, scales));
@@ -126,9 +127,9 @@ inline const float* DecodedUnit(const PackedLayout& layout, const UnitStream& st
   }
 }
 
-// Adds the products of one decoded unit to the sums of `rows` rows, kPanelColumns apart. `streams`: the unit lies in the
-// panel's stream, whose later lines are asked for ahead.
-template <class S, int rows, bool streams>
+// Adds the products of one decoded unit to the sums of `rows` rows, kPanelColumns apart. A unit that
+// lies in the panel's stream has `ahead_bytes`: so far ahead later lines are asked for. Others have 0.
+template <class S, int rows, int ahead_bytes>
 inline void MultiplyUnit(const float* decoded, const float* staged, float* sums) {
   using Vec = typename S::Vec;
   constexpr int kVectors = S::kWideVectors, kStaged = 2 * S::kUnitSteps;
@@ -145,7 +146,8 @@ inline void MultiplyUnit(const float* decoded, const float* staged, float* sums)
       for (int v = 0; v < kVectors; ++v) {
         const float* const from = decoded + ((vector + v) * S::kUnitSteps + step) * S::kStepFloats;
         weights[v] = S::LoadWeights(from);
-        if constexpr (streams) PrefetchAhead<S::kStepFloats * 4>(reinterpret_cast<const uint8_t*>(from));
+        if constexpr (ahead_bytes > 0)
+          PrefetchAhead<ahead_bytes, S::kStepFloats * 4>(reinterpret_cast<const uint8_t*>(from));
       }
       OGA_UNROLL
       for (int r = 0; r < rows; ++r) {
@@ -169,28 +171,29 @@ inline void MultiplyUnit(const float* decoded, const float* staged, float* sums)
   }
 }
 
-template <class S, bool streams>
+template <class S, int ahead_bytes>
 inline void MultiplyRowTile(int32_t rows, const float* decoded, const float* staged, float* sums) {
   if constexpr (S::kWideRows >= 6) {
-    if (rows == 6) MultiplyUnit<S, 6, streams>(decoded, staged, sums);
-    if (rows == 5) MultiplyUnit<S, 5, streams>(decoded, staged, sums);
-    if (rows == 4) MultiplyUnit<S, 4, streams>(decoded, staged, sums);
+    if (rows == 6) MultiplyUnit<S, 6, ahead_bytes>(decoded, staged, sums);
+    if (rows == 5) MultiplyUnit<S, 5, ahead_bytes>(decoded, staged, sums);
+    if (rows == 4) MultiplyUnit<S, 4, ahead_bytes>(decoded, staged, sums);
   }
   if constexpr (S::kWideRows >= 3) {
-    if (rows == 3) MultiplyUnit<S, 3, streams>(decoded, staged, sums);
-    if (rows == 2) MultiplyUnit<S, 2, streams>(decoded, staged, sums);
+    if (rows == 3) MultiplyUnit<S, 3, ahead_bytes>(decoded, staged, sums);
+    if (rows == 2) MultiplyUnit<S, 2, ahead_bytes>(decoded, staged, sums);
   }
-  if (rows == 1) MultiplyUnit<S, 1, streams>(decoded, staged, sums);
+  if (rows == 1) MultiplyUnit<S, 1, ahead_bytes>(decoded, staged, sums);
 }
 
 // The same for any number of rows, in register tiles of nearly equal heights.
 template <class S, class Format>
 void MultiplyRows(int32_t rows, const float* decoded, const float* staged, float* sums) {
-  bool first = Format::kStoredDecoded;
+  constexpr int kAhead = Format::kStoredDecoded ? Format::kAheadBytes : 0;
+  bool first = true;
   for (int32_t tiles = (rows + S::kWideRows - 1) / S::kWideRows; tiles > 0; --tiles) {
     const int32_t take = (rows + tiles - 1) / tiles;
-    first ? MultiplyRowTile<S, Format::kStoredDecoded>(take, decoded, staged, sums)
-          : MultiplyRowTile<S, false>(take, decoded, staged, sums);
+    first ? MultiplyRowTile<S, kAhead>(take, decoded, staged, sums)
+          : MultiplyRowTile<S, 0>(take, decoded, staged, sums);
     first = false;
     rows -= take;
     staged += take * 2 * S::kUnitSteps;
