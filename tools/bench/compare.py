@@ -7,8 +7,8 @@ CONFIG.json: ``{"engines": {NAME: {"engine": "oga", "model": FOLDER, "python": P
 "env": {...}, "workloads": [...]}}}``; all but the first two may be left out. ``$NAME`` in a path is taken from the
 environment. The first engine is the baseline of the ratios, unless ``--baseline OUT.json`` names an earlier run.
 
-Adapters beside this file: oga, onnxruntime_genai, openvino, llamacpp, vllm. ``peers.py`` sets up what the last four need.
-An engine whose Python, package or model is not there is left out, with a line that says so.
+Adapters beside this file: oga, onnxruntime_genai, openvino, llamacpp, vllm; ``peers.py`` sets up what the last four
+need. An engine whose Python, package or model is not there is left out, with a line that says so.
 
 Every engine stays loaded in a process of its own, which is stopped while another one works, so nothing spins beside the
 measured one. Token ids differ from round to round: a prefix cache never helps between rounds.

@@ -1,7 +1,7 @@
 """llama.cpp as an engine of the workloads; its form is that of ``eng_oga``.
 
-The model is a GGUF file, or a folder with one. Runs in a Python with ``llama-cpp-python`` and ``numpy``, whose low-level
-API is used with the policy of llama.cpp's own server: the running sequences' next tokens first, then prompts piece by
+The model is a GGUF file, or a folder with one. Runs in a Python with ``llama-cpp-python`` and ``numpy``. Its low-level
+API is used, with the policy of llama.cpp's own server: the running sequences' next tokens first, then prompts piece by
 piece until the batch is full.
 """
 

@@ -1,7 +1,7 @@
 """ONNX Runtime GenAI as an engine of the workloads; its form is that of ``eng_oga``.
 
 The model is a folder of its model builder. Runs in a Python with ``onnxruntime-genai`` and ``numpy``, through the
-generator over a batch padded on the left, as most of its programs use it: whoever comes later waits for the batch to end.
+generator over a batch padded on the left, as most of its programs use it: whoever comes later waits for its end.
 """
 
 from __future__ import annotations

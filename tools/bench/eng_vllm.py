@@ -15,7 +15,7 @@ os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-import vllm  # noqa: E402 (its settings must be there first)
+import vllm
 
 
 class Engine:
