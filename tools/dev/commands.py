@@ -79,12 +79,13 @@ def command_docs(_: argparse.Namespace) -> int:
 
 
 def command_bench(arguments: argparse.Namespace) -> int:
-    """Measures the cost of a step without a model, then the engine with the small model of ``make run``."""
+    """Measures a step without a model, the kernels, and the engine with the small model of ``make run``."""
     prepare("cpu", "cli", "export", "grammar", native_tests=True)
     builds.build_wheel()
     builds.build_release_tests()
     status = subprocess.run([builds.SIMULATION / "step_overhead"], cwd=ROOT, check=False).returncode
-    command = [environment.PYTHON, ROOT / "tools" / "bench.py", "--programs", builds.RELEASE / "tests", *arguments.rest]
+    command = [environment.PYTHON, ROOT / "tools" / "bench.py", "--programs", builds.RELEASE / "tests"]
+    command += ["--save", BUILD / "bench.json", "--plot", BUILD / "bench.svg", *arguments.rest]
     return status or subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

@@ -1,0 +1,48 @@
+"""Graphs of independent ``MatMulNBits`` nodes, all over the same weights, for ``kernel_speed``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+BLOCK_SIZE = 32
+# What the nodes' weights come to together, so that no cache holds them. Each node packs its own.
+THIN_BYTES = 192 << 20
+
+
+def nodes_of(k: int, n: int, bits: int) -> int:
+    """How many nodes make weights that no cache holds."""
+    return max(1, -(-THIN_BYTES // (k * n * bits // 8)))
+
+
+def graph(k: int, n: int, bits: int, nodes: int) -> onnx.ModelProto:
+    """``nodes`` products ``x<i>`` [rows, k] -> ``y<i>`` [rows, n]; own inputs keep the runtime from merging them."""
+    random = np.random.default_rng(5)
+    blocks = -(-k // BLOCK_SIZE)
+    codes = random.integers(0, 256, (n, blocks, BLOCK_SIZE * bits // 8), dtype=np.uint8)
+    scales = np.full((n, blocks), 0.02, np.float32)
+    # At level 4 the runtime may round activations to 8 bits, which is its fastest product.
+    settings = {"K": k, "N": n, "bits": bits, "block_size": BLOCK_SIZE, "accuracy_level": 4}
+    body = helper.make_graph(
+        [
+            helper.make_node(
+                "MatMulNBits", [f"x{i}", "codes", "scales"], [f"y{i}"], f"/{i}", domain="com.microsoft", **settings
+            )
+            for i in range(nodes)
+        ],
+        "products",
+        [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, ["rows", k]) for i in range(nodes)],
+        [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, ["rows", n]) for i in range(nodes)],
+        [numpy_helper.from_array(codes, "codes"), numpy_helper.from_array(scales, "scales")],
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(body, opset_imports=opsets, ir_version=10)
+
+
+def write(folder: Path, k: int, n: int, bits: int) -> None:
+    """Writes thin.onnx, for few rows, and wide.onnx with one node, for many."""
+    onnx.save(graph(k, n, bits, nodes_of(k, n, bits)), folder / "thin.onnx")
+    onnx.save(graph(k, n, bits, 1), folder / "wide.onnx")
