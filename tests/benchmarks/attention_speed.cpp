@@ -17,7 +17,7 @@ Json MeasureStep(const char* name, const char* cache_name, const AttentionStep& 
   Contest contest;
   contest.Add("read", [&] { memory.Read(team, memory.bytes()); });
   contest.Add("peak", [&] { Multiply(team, loops, kPeakRounds); });
-  contest.Add("kernel", [&] { attention.Run(kernels::BestCpuIsa(), team); });
+  contest.Add("kernel", [&] { attention.Run(kernels::SelectedCpuIsa(), team); });
   contest.Run(kSamples, kSampleSeconds);
   return {{"step", name},
           {"cache", cache_name},

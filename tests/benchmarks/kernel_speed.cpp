@@ -5,7 +5,8 @@
 //   kernel_speed attention                     PagedAttention: decode and prefill
 //   kernel_speed variants                      both by every instruction set of this machine
 //
-// OGA_NUM_THREADS is how many threads, as everywhere. OGA_ORT_LIBRARY names the runtime, which `products` needs.
+// OGA_NUM_THREADS is how many threads and OGA_CPU_ISA which kernels, as everywhere; the limits are always those of the
+// machine's best instruction set. OGA_ORT_LIBRARY names the runtime, which `products` needs.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -36,7 +37,8 @@ Json MeasureLimits(int threads) {
     contest.Add(std::string("peak") + suffix, [&loops, team = team] { Multiply(team, loops, kRounds); });
   }
   contest.Run(kSamples, kSampleSeconds);
-  return {{"isa", kernels::CpuIsaName(kernels::BestCpuIsa())},
+  return {{"limits_isa", kernels::CpuIsaName(kernels::BestCpuIsa())},
+          {"kernels_isa", kernels::CpuIsaName(kernels::SelectedCpuIsa())},
           {"threads", threads},
           {"read_bytes", memory.bytes()},
           {"triad_bytes", memory.triad_bytes()},

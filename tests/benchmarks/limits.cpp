@@ -16,8 +16,6 @@ constexpr size_t kMostBytes = size_t{512} << 20;
 std::atomic<uint64_t> read_sum = 0;
 std::atomic<float> product_sum = 0;
 
-uint8_t* Aligned(uint8_t* data) { return data + (64 - reinterpret_cast<uintptr_t>(data) % 64) % 64; }
-
 }  // namespace
 
 const LimitLoops& LimitsOf(kernels::CpuIsa isa) {
@@ -39,23 +37,24 @@ size_t BeyondCachesBytes() {
   return std::clamp(4 * (cache_kib << 10), kLeastBytes, kMostBytes);
 }
 
-BigMemory::BigMemory() : data_(BeyondCachesBytes() + 64, 1) {}
+BigMemory::BigMemory() : bytes_(BeyondCachesBytes()), data_(arena_.Allocate(bytes_)) {
+  std::fill_n(data_, bytes_, uint8_t{1});  // pages that nobody has written are all the same page of zeros
+}
 
 void BigMemory::Read(ThreadTeam* team, size_t bytes) const {
   const LimitLoops& loops = LimitsOf(kernels::BestCpuIsa());
-  const uint8_t* const data = Aligned(const_cast<uint8_t*>(data_.data()));
-  const size_t parts = std::min(bytes, data_.size() - 64) / kPart;
+  const size_t parts = std::min(bytes, bytes_) / kPart;
   const size_t shares = static_cast<size_t>(team->size());
   team->ForEach(shares, [&](size_t share) {
     const size_t begin = parts * share / shares, end = parts * (share + 1) / shares;
-    read_sum += loops.read(data + begin * kPart, (end - begin) * kPart);
+    read_sum += loops.read(data_ + begin * kPart, (end - begin) * kPart);
   });
 }
 
 void BigMemory::Triad(ThreadTeam* team) {
   const size_t parts = triad_bytes() / 3 / kPart;
   const size_t shares = static_cast<size_t>(team->size());
-  float* const a = reinterpret_cast<float*>(Aligned(data_.data()));
+  float* const a = reinterpret_cast<float*>(data_);
   constexpr size_t kPartFloats = kPart / sizeof(float);
   const float* const b = a + parts * kPartFloats;
   const float* const c = b + parts * kPartFloats;

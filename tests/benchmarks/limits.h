@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "benchmarks/thread_team.h"
 #include "kernels/cpu_isa.h"
+#include "kernels/weight_arena.h"
 
 namespace oga::benchmarks {
 
@@ -32,12 +32,12 @@ extern const LimitLoops kLimitsAmx;
 
 const LimitLoops& LimitsOf(kernels::CpuIsa isa);
 
-// Memory too large for the caches, so that reading it is reading memory.
+// Memory too large for the caches, so that reading it is reading memory; in the pages that weights lie in.
 class BigMemory {
  public:
   BigMemory();
 
-  size_t bytes() const { return data_.size(); }
+  size_t bytes() const { return bytes_; }
 
   // Every thread reads a part of the first `bytes` of its own.
   void Read(ThreadTeam* team, size_t bytes) const;
@@ -45,12 +45,14 @@ class BigMemory {
   // a = b + 3 c over three thirds of the memory, the stores going the way that stores usually go.
   void Triad(ThreadTeam* team);
   // What it reads and writes, the lines that a store reads first not counted.
-  size_t triad_bytes() const { return data_.size() / 3 / kPart * kPart * 3; }
+  size_t triad_bytes() const { return bytes_ / 3 / kPart * kPart * 3; }
 
  private:
   static constexpr size_t kPart = size_t{1} << 18;  // of one work item, in bytes
 
-  std::vector<uint8_t> data_;
+  kernels::WeightArena arena_;
+  const size_t bytes_;
+  uint8_t* const data_;
 };
 
 // `rounds` of the loop on each thread.

@@ -55,7 +55,7 @@ Json MeasureProducts(const std::string& folder, const ProductShape& shape, int t
   for (const auto& [file, row_counts] : graphs) {
     ProductSession ours(folder + file, "oga", threads);
     ProductSession runtime(folder + file, "runtime", threads);
-    PackedCopies packed(kernels::BestCpuIsa(), shape, ours.nodes());
+    PackedCopies packed(kernels::SelectedCpuIsa(), shape, ours.nodes());
     for (const int64_t rows : row_counts) {
       measured.push_back(MeasureRows(contestants, &packed, &ours, &runtime, rows));
     }

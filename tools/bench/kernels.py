@@ -34,7 +34,7 @@ LIMITS = {
     "peak_gflop_s": "multiply-adds in registers, GFLOP/s",
 }
 NAME_WIDTH = 48
-WIDE_ROWS = 64  # from here on arithmetic is the limit to look at, below the bandwidth of memory
+ONEDNN_ROWS = (64, 256)  # where a product of 16-bit weights is a peer: with fewer rows it reads four times as much
 
 Line = dict[str, Any]
 """One measurement: ``part``, ``name``, ``gb_s`` and ``gflop_s``, ``read_share`` and ``peak_share``, and the ratios of
@@ -54,7 +54,7 @@ def measure(program: Path, runtime_library: Path | None) -> dict[str, Any]:
 
     measured = run("limits")
     seconds, threads = measured["seconds"], measured["threads"]
-    limits = {"isa": measured["isa"], "threads": threads}
+    limits = {"isa": measured["limits_isa"], "kernels_isa": measured["kernels_isa"], "threads": threads}
     for suffix, used in (("1", 1), ("all", threads)):
         limits[f"read_gb_s_{suffix}"] = measured["read_bytes"] / seconds[f"read_{suffix}"] / 1e9
         limits[f"triad_gb_s_{suffix}"] = measured["triad_bytes"] / seconds[f"triad_{suffix}"] / 1e9
@@ -64,8 +64,12 @@ def measure(program: Path, runtime_library: Path | None) -> dict[str, Any]:
         for bits in BITS:
             for title, (k, n) in SHAPES.items():
                 kernel_graphs.write(Path(folder), k, n, bits)
+                # Before and after, as nothing else can take turns with what runs in another process.
+                onednn = onednn_samples(k, n, threads)
                 found = run("products", Path(folder), str(k), str(n), str(bits))
-                lines += [product_line(title, found, rows, threads) for rows in found["rows"]]
+                for rows, samples in onednn_samples(k, n, threads).items():
+                    onednn[rows] += samples
+                lines += [product_line(title, found, rows, onednn) for rows in found["rows"]]
     for step in run("attention")["attention"]:
         lines.append(line("attention", f"{step['step']}, {step['cache']}", step, "cache_bytes"))
     return {
@@ -92,33 +96,36 @@ def line(part: str, name: str, found: dict[str, Any], bytes_key: str) -> Line:
     }
 
 
-def product_line(title: str, found: dict[str, Any], rows: dict[str, Any], threads: int) -> Line:
+def product_line(title: str, found: dict[str, Any], rows: dict[str, Any], onednn: dict[int, list[float]]) -> Line:
     """One shape and number of rows."""
     k, n, seconds = found["k"], found["n"], rows["seconds"]
     count = "1 row" if rows["rows"] == 1 else f"{rows['rows']} rows"
     made = line("product", f"int{found['bits']} {k} x {n} ({title}), {count}", rows, "weight_bytes")
     # Both inside a session of one graph, so that what the runtime adds is on both sides.
     made["to_runtime"] = seconds["runtime"] / seconds["node"]
-    onednn = onednn_seconds(rows["rows"], k, n, threads) if rows["rows"] >= WIDE_ROWS else None
-    made["to_onednn"] = onednn / (seconds["kernel"] / rows["products"]) if onednn else None
+    if samples := onednn.get(rows["rows"]):
+        made["to_onednn"] = statistics.median(samples) / (seconds["kernel"] / rows["products"])
     return made
 
 
-def onednn_seconds(rows: int, k: int, n: int, threads: int) -> float | None:
-    """The median of a bfloat16 product of the same shape by torch, which has oneDNN do it; None without torch."""
+def onednn_samples(k: int, n: int, threads: int) -> dict[int, list[float]]:
+    """By number of rows: seconds of products of bfloat16 by torch, which has oneDNN do them; empty without torch."""
     if importlib.util.find_spec("torch") is None:
-        return None
+        return {}
     import torch
 
     torch.set_num_threads(threads)
-    x, weights = torch.randn(rows, k).bfloat16(), torch.randn(n, k).bfloat16()
-    seconds = []
+    weights = torch.randn(n, k).bfloat16()
+    samples: dict[int, list[float]] = {}
     with torch.inference_mode():
-        for _ in range(6):
-            start = time.perf_counter()
+        for rows in ONEDNN_ROWS:
+            x = torch.randn(rows, k).bfloat16()
             torch.nn.functional.linear(x, weights)
-            seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds[1:])
+            for _ in range(3):
+                start = time.perf_counter()
+                torch.nn.functional.linear(x, weights)
+                samples.setdefault(rows, []).append(time.perf_counter() - start)
+    return samples
 
 
 def variant_lines(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -136,6 +143,7 @@ def variant_lines(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def show(results: dict[str, Any], baseline: dict[str, Any] | None) -> None:
     """Prints the tables; with a ``baseline``, which ``measure`` returned before, also ratios to its speeds."""
     limits = results["limits"]
+    print(f"\nkernels by {limits['kernels_isa']}, {limits['threads']} threads")
     title, threads = f"limits, {limits['isa']}", f"{limits['threads']} threads"
     print(f"\n{title:<{NAME_WIDTH}}{'1 thread':>12}{threads:>12}")
     for key, title in LIMITS.items():

@@ -97,6 +97,14 @@ def command_compare(arguments: argparse.Namespace) -> int:
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
+def command_peers(arguments: argparse.Namespace) -> int:
+    """Sets up other engines, each in an environment of its own, for the command compare."""
+    prepare("cpu", "cli", "export")
+    builds.build_wheel()
+    command = [environment.PYTHON, ROOT / "tools" / "bench" / "peers.py", *arguments.rest]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
 def command_guided(arguments: argparse.Namespace) -> int:
     """Lets the small model of ``make run`` answer in the form of many JSON schemas, and checks every answer."""
     prepare("dev")
@@ -130,6 +138,7 @@ def main() -> int:
         "docs": command_docs,
         "bench": command_bench,
         "compare": command_compare,
+        "peers": command_peers,
         "guided": command_guided,
         "simulate": command_simulate,
         "soak": command_soak,
