@@ -1,4 +1,4 @@
-"""Graphs of independent ``MatMulNBits`` nodes, all over the same weights, for ``kernel_speed``."""
+"""Graphs of independent ``MatMulNBits`` nodes for ``kernel_speed``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 BLOCK_SIZE = 32
-# What the nodes' weights come to together, so that no cache holds them. Each node packs its own.
+# What the nodes' weights come to together, so that no cache holds them.
 THIN_BYTES = 192 << 20
 
 
@@ -19,24 +19,36 @@ def nodes_of(k: int, n: int, bits: int) -> int:
 
 
 def graph(k: int, n: int, bits: int, nodes: int) -> onnx.ModelProto:
-    """``nodes`` products ``x<i>`` [rows, k] -> ``y<i>`` [rows, n]; own inputs keep the runtime from merging them."""
+    """``nodes`` products ``x<i>`` [rows, k] -> ``y<i>`` [rows, n].
+
+    Each has inputs of its own, or the runtime would merge them, and other weights, or it would keep them once.
+    """
     random = np.random.default_rng(5)
     blocks = -(-k // BLOCK_SIZE)
-    codes = random.integers(0, 256, (n, blocks, BLOCK_SIZE * bits // 8), dtype=np.uint8)
-    scales = np.full((n, blocks), 0.02, np.float32)
+    weights = []
+    for i in range(nodes):
+        codes = np.frombuffer(random.bytes(n * blocks * BLOCK_SIZE * bits // 8), np.uint8)
+        scales = (0.01 + 0.01 * random.random(n * blocks, np.float32)).reshape(n, blocks)
+        weights.append(numpy_helper.from_array(codes.reshape(n, blocks, -1), f"codes{i}"))
+        weights.append(numpy_helper.from_array(scales, f"scales{i}"))
     # At level 4 the runtime may round activations to 8 bits, which is its fastest product.
     settings = {"K": k, "N": n, "bits": bits, "block_size": BLOCK_SIZE, "accuracy_level": 4}
     body = helper.make_graph(
         [
             helper.make_node(
-                "MatMulNBits", [f"x{i}", "codes", "scales"], [f"y{i}"], f"/{i}", domain="com.microsoft", **settings
+                "MatMulNBits",
+                [f"x{i}", f"codes{i}", f"scales{i}"],
+                [f"y{i}"],
+                f"/{i}",
+                domain="com.microsoft",
+                **settings,
             )
             for i in range(nodes)
         ],
         "products",
         [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, ["rows", k]) for i in range(nodes)],
         [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, ["rows", n]) for i in range(nodes)],
-        [numpy_helper.from_array(codes, "codes"), numpy_helper.from_array(scales, "scales")],
+        weights,
     )
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=10)
