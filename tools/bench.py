@@ -24,8 +24,8 @@ from oga._native.loader import llguidance_library, onnxruntime_library
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "bench"))
 
+import kernel_bench
 import kernel_plot
-import kernels
 
 ROW_COUNTS = (1, 4, 16)
 PROMPT_TOKENS = 32
@@ -190,8 +190,10 @@ def main() -> int:
     numbers: dict[str, Any] = {}
     status = 0
     if "kernels" in parts and arguments.programs:
-        numbers["kernels"] = kernels.measure(arguments.programs / "benchmarks" / "kernel_speed", onnxruntime_library())
-        kernels.show(numbers["kernels"], baseline.get("kernels"))
+        numbers["kernels"] = kernel_bench.measure(
+            arguments.programs / "benchmarks" / "kernel_speed", onnxruntime_library()
+        )
+        kernel_bench.show(numbers["kernels"], baseline.get("kernels"))
         if arguments.plot:
             kernel_plot.write(numbers["kernels"]["lines"], arguments.plot)
     if "engine" in parts:

@@ -1,4 +1,4 @@
-// Measures the CPU kernels beside what the machine can do, and prints JSON. tools/bench/kernels.py makes tables of it.
+// Measures the CPU kernels beside what the machine can do, and prints JSON. tools/bench/kernel_bench.py makes tables of it.
 //
 //   kernel_speed limits                        bandwidth of memory and multiply-adds, one thread and all
 //   kernel_speed products FOLDER K N BITS      MatMulNBits of a shape, whose graphs thin.onnx and wide.onnx lie in FOLDER

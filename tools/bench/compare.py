@@ -56,6 +56,8 @@ class Worker:
     def __init__(self, name: str, settings: dict[str, Any], threads: int, logs: Path) -> None:
         expand = os.path.expandvars
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+        if "python" in settings:
+            environment.pop("PYTHONPATH", None)  # it names packages for this Python
         environment |= {key: expand(value) for key, value in settings.get("env", {}).items()}
         if "path" in settings:
             environment["PYTHONPATH"] = expand(settings["path"])
@@ -175,7 +177,7 @@ def show(results: dict[str, Any], baseline: dict[str, Any] | None) -> None:
     reference = medians(baseline) if baseline else None
     for workload, rows in medians(results).items():
         print(f"\n{workload}: {TITLES[workload]}")
-        print(f"{'':<20}" + "".join(f"{title:>13}" for title, _, _ in COLUMNS.values()) + f"{'ratio':>8}")
+        print(f"{'':<24}" + "".join(f"{title:>13}" for title, _, _ in COLUMNS.values()) + f"{'ratio':>8}")
         first = next(iter(rows.values()))["generated_tokens_per_second"]
         for name, row in rows.items():
             against = first
@@ -183,16 +185,16 @@ def show(results: dict[str, Any], baseline: dict[str, Any] | None) -> None:
                 found = reference.get(workload, {}).get(name)
                 against = found["generated_tokens_per_second"] if found else float("nan")
             cells = "".join(f"{row[key] * scale:>13.{digits}f}" for key, (_, scale, digits) in COLUMNS.items())
-            print(f"{name:<20}{cells}{row['generated_tokens_per_second'] / against:>8.2f}")
+            print(f"{name:<24}{cells}{row['generated_tokens_per_second'] / against:>8.2f}")
 
 
 def show_engines(results: dict[str, Any]) -> None:
     """Prints what each engine took to load, and the most memory that it held in any workload."""
-    print(f"\n{'':<20}{'load, s':>13}{'peak, MB':>13}")
+    print(f"\n{'':<24}{'load, s':>13}{'peak, MB':>13}")
     for name, hello in results["engines"].items():
         peaks = [each["measures"]["peak_mb"] for each in results["runs"] if each["engine"] == name and each["ok"]]
         if hello["ok"] and peaks:
-            print(f"{name:<20}{hello['load_seconds']:>13.2f}{max(peaks):>13.0f}")
+            print(f"{name:<24}{hello['load_seconds']:>13.2f}{max(peaks):>13.0f}")
 
 
 def small_model() -> str:

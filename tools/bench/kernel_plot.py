@@ -14,7 +14,7 @@ FRAME = "#8a8a8a"
 
 
 def write(lines: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draws ``lines`` as ``kernels.measure`` returns them. Raises ``OSError`` when the file cannot be written."""
+    """Draws ``lines`` as ``kernel_bench.measure`` returns them. Raises ``OSError`` when the file cannot be written."""
     height = TOP + ROW_HEIGHT * len(lines) + 24
     path.write_text(svg.document(LABEL_WIDTH + BAR_WIDTH + 60, height, _shapes(lines)), encoding="utf-8")
 

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
+import kernel_bench
 import kernel_graphs
 import kernel_plot
-import kernels
 import pytest
 
 from oga._native.loader import onnxruntime_library
@@ -21,11 +21,11 @@ def results() -> dict[str, Any]:
     """What is measured of one shape; the times are this machine's and prove nothing."""
     program = Path(os.environ["OGA_TEST_PROGRAMS"], "benchmarks", "kernel_speed")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "SHAPES", {"small": (512, 8192)})
-        patch.setattr(kernels, "BITS", (4,))
-        patch.setattr(kernels, "ONEDNN_ROWS", (64,))
+        patch.setattr(kernel_bench, "SHAPES", {"small": (512, 8192)})
+        patch.setattr(kernel_bench, "BITS", (4,))
+        patch.setattr(kernel_bench, "ONEDNN_ROWS", (64,))
         patch.setattr(kernel_graphs, "THIN_BYTES", 8 << 20)
-        return kernels.measure(program, onnxruntime_library())
+        return kernel_bench.measure(program, onnxruntime_library())
 
 
 def test_every_line_has_speeds_and_shares_of_limits(results: dict[str, Any]) -> None:
@@ -44,7 +44,7 @@ def test_every_line_has_speeds_and_shares_of_limits(results: dict[str, Any]) -> 
 
 def test_limits_are_plausible(results: dict[str, Any]) -> None:
     limits = results["limits"]
-    for key in kernels.LIMITS:
+    for key in kernel_bench.LIMITS:
         assert all(math.isfinite(limits[f"{key}_{which}"]) and limits[f"{key}_{which}"] > 0 for which in ("1", "all"))
     assert limits["isa"] in results["variants"][0]["by_isa"]
 
@@ -58,7 +58,7 @@ def test_each_instruction_set_of_the_machine_has_a_column(results: dict[str, Any
 def test_the_table_shows_ratios_to_a_baseline(results: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     line = results["lines"][0]
     slower = dict(line, gflop_s=line["gflop_s"] / 2)
-    kernels.show(results, {"lines": [slower]})
+    kernel_bench.show(results, {"lines": [slower]})
     printed = capsys.readouterr().out.splitlines()
     [shown] = [each for each in printed if each.startswith(line["name"])]
     assert shown.split()[-1] == "2.00"
