@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -32,7 +33,7 @@ def graph(k: int, n: int, bits: int, nodes: int) -> onnx.ModelProto:
         weights.append(numpy_helper.from_array(codes.reshape(n, blocks, -1), f"codes{i}"))
         weights.append(numpy_helper.from_array(scales, f"scales{i}"))
     # At level 4 the runtime may round activations to 8 bits, which is its fastest product.
-    settings = {"K": k, "N": n, "bits": bits, "block_size": BLOCK_SIZE, "accuracy_level": 4}
+    settings: dict[str, Any] = {"K": k, "N": n, "bits": bits, "block_size": BLOCK_SIZE, "accuracy_level": 4}
     body = helper.make_graph(
         [
             helper.make_node(

@@ -84,12 +84,13 @@ class Peer:
 
 def oga(model: Path, peer: Peer) -> Engines:
     """This package's own folders of the same model."""
-    made = {}
+    made: Engines = {}
+
+    def convert(path: Path) -> None:
+        export.convert(model, path, precision=precision)
+
     for precision in ("int4", "int8"):
-        folder = peer.made(
-            precision, lambda path, precision=precision: export.convert(model, path, precision=precision)
-        )
-        made[f"oga-{precision}"] = {"engine": "oga", "model": str(folder)}
+        made[f"oga-{precision}"] = {"engine": "oga", "model": str(peer.made(precision, convert))}
     return made
 
 
@@ -97,7 +98,17 @@ def onnxruntime_genai(model: Path, peer: Peer) -> Engines:
     """ONNX Runtime GenAI, with the model of its own builder."""
     if not peer.has("onnxruntime_genai"):
         peer.install(TORCH, "transformers", "onnx", "onnx-ir", "onnxruntime", "onnxruntime-genai", "numpy")
-    build = [peer.python, "-m", "onnxruntime_genai.models.builder", "-i", model, "-p", "int4", "-e", "cpu"]
+    build: list[str | Path] = [
+        peer.python,
+        "-m",
+        "onnxruntime_genai.models.builder",
+        "-i",
+        model,
+        "-p",
+        "int4",
+        "-e",
+        "cpu",
+    ]
     folder = peer.made("int4", lambda path: peer.run(*build, "-o", path, "-c", peer.folder / "cache"))
     engine = {"engine": "onnxruntime_genai", "model": str(folder), "python": str(peer.python)}
     # It has no continuous batching on CPUs, so the two workloads of people who come and go are not for it.
@@ -110,7 +121,7 @@ def openvino(model: Path, peer: Peer) -> Engines:
         peer.install(TORCH, "openvino-genai", "openvino-tokenizers", "nncf", "optimum-intel", "numpy")
         # It comes along, built for another torch, and is imported when it is there.
         peer.run(peer.python, "-m", "pip", "uninstall", "-y", "torchvision")
-    command = [peer.python.with_name("optimum-cli"), "export", "openvino", "-m", model]
+    command: list[str | Path] = [peer.python.with_name("optimum-cli"), "export", "openvino", "-m", model]
     command += ["--task", "text-generation-with-past", "--weight-format", "int4", "--sym", "--group-size", "128"]
     folder = peer.made("int4", lambda path: peer.run(*command, path))
     return {"openvino-int4": {"engine": "openvino", "model": str(folder), "python": str(peer.python)}}
