@@ -52,6 +52,7 @@ class Peer:
     def run(self, *command: str | Path, **environment: str) -> None:
         """Raises ``CalledProcessError`` when it fails; the log has why."""
         settings = os.environ | {"HF_HUB_OFFLINE": "1"} | environment
+        settings.pop("PYTHONPATH", None)  # it names packages for this Python
         with self.log.open("ab") as log:
             subprocess.run(command, env=settings, stdout=log, stderr=log, cwd=self.folder, check=True)
 
