@@ -1,6 +1,7 @@
 #include "benchmarks/attention_case.h"
 
 #include "base/check.h"
+#include "benchmarks/limits.h"
 
 namespace oga::benchmarks {
 
@@ -29,12 +30,17 @@ AttentionCase::AttentionCase(const AttentionStep& step) : step_(step) {
   args_.params.rotary_positions = length;
   args_.cache_type = step.cache;
 
+  if (step.layers == 0) {
+    const auto beyond_bytes = static_cast<int64_t>(BeyondCachesBytes());
+    step_.layers = static_cast<int32_t>(beyond_bytes / (2 * LayerBytes()) + 1);
+  }
+
   constexpr int32_t kTokenFloats = (kHeads + 2 * kKvHeads) * kHeadSize;
   activations_.assign(static_cast<size_t>(tokens) * kTokenFloats, 0.25f);
   output_.resize(static_cast<size_t>(tokens) * kHeads * kHeadSize);
   angles_.assign(static_cast<size_t>(length) * kHeadSize / 2, 0.5f);
   // As halves and as floats alike: bytes that make small ordinary numbers.
-  keys_.assign(static_cast<size_t>(LayerBytes() * step.layers), 0x2c);
+  keys_.assign(static_cast<size_t>(LayerBytes() * step_.layers), 0x2c);
   values_ = keys_;
   // Blocks of a row lie apart, as those of conversations that grew side by side.
   for (int32_t row = 0; row < step.rows; ++row) {

@@ -15,7 +15,7 @@ struct AttentionStep {
   int32_t past = 0;        // tokens in the cache of each row
   int32_t new_tokens = 1;  // of each row
   kernels::CacheType cache = kernels::CacheType::kFloat32;
-  int32_t layers = 1;
+  int32_t layers = 0;  // 0: as many as no cache holds
 };
 
 class AttentionCase {
@@ -32,7 +32,7 @@ class AttentionCase {
  private:
   int64_t LayerBytes() const;
 
-  const AttentionStep step_;
+  AttentionStep step_;
   kernels::PagedAttentionArgs args_;
   std::vector<float> activations_, output_, angles_;
   std::vector<uint8_t> keys_, values_;

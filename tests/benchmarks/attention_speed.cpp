@@ -39,9 +39,9 @@ Json MeasureAttention(int threads) {
   } caches[] = {{"fp32", kernels::CacheType::kFloat32}, {"fp16", kernels::CacheType::kFloat16}};
   Json measured = Json::array();
   for (const auto& [name, type] : caches) {
-    // Keys and values of some 200 MB in floats where they are read once; those of a prompt stay in the caches.
-    measured.push_back(MeasureStep("decode, 1 row after 4096", name, {1, 4095, 1, type, 48}, memory, &team));
-    measured.push_back(MeasureStep("decode, 16 rows after 1024", name, {16, 1023, 1, type, 12}, memory, &team));
+    // A decode step reads keys and values once; those of a prompt are read by every query, and stay in the caches.
+    measured.push_back(MeasureStep("decode, 1 row after 4096", name, {1, 4095, 1, type}, memory, &team));
+    measured.push_back(MeasureStep("decode, 16 rows after 1024", name, {16, 1023, 1, type}, memory, &team));
     measured.push_back(MeasureStep("prefill of 1024", name, {1, 0, 1024, type, 1}, memory, &team));
     measured.push_back(MeasureStep("prefill of 256 after 3840", name, {1, 3840, 256, type, 1}, memory, &team));
   }
