@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DEV = @$(PYTHON) -B tools/dev
 
-.PHONY: help run test check docs simulate soak bench compare guided build clean
+.PHONY: help run test check docs simulate soak bench compare peers guided build clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ bench:  ## speed, as ratios measured in one run
 
 compare:  ## six workloads on oga, or beside other engines: ARGS="CONFIG.json", ARGS="--model FOLDER --workloads W1,W4"
 	$(DEV) compare -- $(ARGS)
+
+peers:  ## other engines for `make compare`: ARGS="HF_FOLDER FOLDER"
+	$(DEV) peers -- $(ARGS)
 
 guided:  ## a small model answers in the form of 20 JSON schemas, 50 times each; every answer is checked
 	$(DEV) guided -- $(ARGS)

@@ -18,9 +18,10 @@ from oga.event_buffer import EngineEventBuffer
 from oga.model import Model
 from oga.request import Request, RequestOptions
 from oga.statistics import EngineStatistics
+from oga.turn_options import guidance_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from oga._native.tokens import Tokens
     from oga.chat import Message
@@ -54,6 +55,7 @@ class Engine(Handle):
         with borrowed(arguments.kind(model, Model, "model")) as source:
             pointer = create("OgaEngine", lib.OgaCreateEngine, source)
         super().__init__(pointer, _release, threading.get_ident())
+        self._preparing = threading.Lock()  # taken before _guard
         self._model = model
         self._registry = RequestRegistry()
         self._streams: StreamGroup | None = None
@@ -63,7 +65,9 @@ class Engine(Handle):
 
         Any thread; waits for a call in progress on another thread.
         """
-        with self._guard:
+        if self.closed:  # in a forked child another thread's lock stays taken
+            return
+        with self._preparing, self._guard:
             if self._native is not None:
                 pointer, self._native = self._native, None
                 self._finalizer.detach()
@@ -142,6 +146,21 @@ class Engine(Handle):
         """A snapshot of the counters. Works on an unhealthy engine."""
         with self._guard:
             return EngineStatistics._take(create("OgaEngineStatistics", lib.OgaEngineGetStatistics, self._pointer))
+
+    def prepare_guidance(self, guidance_type: str, guidance_data: str | Mapping[str, Any] = "") -> None:
+        """Compiles a grammar ahead of the turns that will follow it, on the calling thread.
+
+        Any thread, also while another one runs the engine. :meth:`oga.Request.begin_turn` compiles a grammar that it
+        does not know, and one made to be slow takes it a second, in which nobody gets a token; one that was prepared it
+        finds. The last 32 are kept. :class:`oga.AsyncEngine` and the server prepare every grammar.
+
+        The arguments are those of :meth:`oga.TurnOptions.set_guidance`; delimited guidance is prepared as
+        ``"lark_grammar"``. Raises what :meth:`oga.Request.begin_turn` raises for the grammar.
+        """
+        kind, text = guidance_arguments(guidance_type, guidance_data)
+        self._pointer  # noqa: B018 (raises in a forked child, where another thread's lock stays taken)
+        with self._preparing:  # of one engine one at a time; close() waits
+            check(lib.OgaEnginePrepareGuidance(self._pointer, kind, text))
 
     def drop_prefix_cache(self) -> None:
         """Forgets every cached beginning that no request owns; nothing that a request generates depends on it."""

@@ -216,20 +216,15 @@ class TurnOptions(Handle):
         ==================  =====================================================================
 
         The turn ends with finish reason EOS where the grammar is complete, also below a minimum of tokens. The grammar
-        is compiled by :meth:`oga.Request.begin_turn`, which raises :class:`oga.InvalidArgumentError` naming the keyword
-        or the position that is wrong, also for a keyword of a schema that cannot be enforced, and
-        :class:`oga.UnsupportedError` when the package ``llguidance`` is not installed.
+        is compiled by :meth:`oga.Request.begin_turn`, unless :meth:`oga.Engine.prepare_guidance` did that before.
+        Either raises :class:`oga.InvalidArgumentError` naming the keyword or the position that is wrong, also for a
+        keyword of a schema that cannot be enforced, and :class:`oga.UnsupportedError` when the package ``llguidance``
+        is not installed.
 
         Raises :class:`oga.InvalidArgumentError` for another type and for empty data, and
         :class:`oga.InvalidStateError` while delimited guidance is set.
         """
-        kind = arguments.c_text(guidance_type, "guidance_type")
-        text = _schema_text(guidance_data) if isinstance(guidance_data, Mapping) else guidance_data
-        if text is not guidance_data and kind != b"json_schema":
-            raise ArgumentTypeError(
-                f"guidance_data is a mapping; only a json_schema may be one, not {guidance_type!r}."
-            )
-        self._call(lib.OgaTurnOptionsSetGuidance, kind, arguments.c_text(text, "guidance_data"))
+        self._call(lib.OgaTurnOptionsSetGuidance, *guidance_arguments(guidance_type, guidance_data))
 
     def set_delimited_guidance(self, opening_token: int, closing_token: int, grammar: str) -> None:
         """Makes what the turn writes between two tokens follow a Lark grammar, any number of times.
@@ -282,6 +277,15 @@ class TurnOptions(Handle):
     def clear_seed(self) -> None:
         """Unsets the seed."""
         self._call(lib.OgaTurnOptionsClearSeed)
+
+
+def guidance_arguments(guidance_type: str, guidance_data: str | Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Type and text of a grammar as the library takes them."""
+    kind = arguments.c_text(guidance_type, "guidance_type")
+    text = _schema_text(guidance_data) if isinstance(guidance_data, Mapping) else guidance_data
+    if text is not guidance_data and kind != b"json_schema":
+        raise ArgumentTypeError(f"guidance_data is a mapping; only a json_schema may be one, not {guidance_type!r}.")
+    return kind, arguments.c_text(text, "guidance_data")
 
 
 def _schema_text(schema: Mapping[str, Any]) -> str:

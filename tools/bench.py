@@ -1,7 +1,8 @@
-"""Measures how the engine's speed grows with the number of conversations, and what guidance costs.
+"""Measures the kernels, how the engine's speed grows with the number of conversations, and what guidance costs.
 
 The model is the small one of ``make run``. All numbers come from one run on one machine: the ratios are to be compared.
-``--json FILE`` writes them too.
+``--save FILE`` keeps them, ``--baseline FILE`` compares with kept ones, ``--plot FILE`` draws the kernels' shares of
+what the machine can do.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,7 +20,12 @@ from typing import Any
 
 import oga
 from oga import export
-from oga._native.loader import llguidance_library
+from oga._native.loader import llguidance_library, onnxruntime_library
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "bench"))
+
+import kernel_bench
+import kernel_plot
 
 ROW_COUNTS = (1, 4, 16)
 PROMPT_TOKENS = 32
@@ -128,38 +135,75 @@ def print_mask_costs(programs: Path, folder: Path) -> int:
     return subprocess.run(command, env=os.environ | environment, check=False).returncode
 
 
-def main() -> int:
-    """Prints the table, and writes it with ``--json``."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--model", help="a model folder (default: SmolLM2, fetched once)")
-    parser.add_argument("--repeats", type=int, default=3, help="runs per number, of which the median counts")
-    parser.add_argument("--programs", type=Path, help="the build folder of the tests, for the cost of single masks")
-    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
-    arguments = parser.parse_args()
-    folder = arguments.model or export.pull("smollm2", precision="int8")
+def engine_numbers(folder: Path, repeats: int) -> dict[str, Any]:
+    """Tokens per second of conversations together and of a prompt, and what guidance adds to a step."""
     config = oga.Config(folder)
     # Repeats send the same prompts: with the prefix cache the second one would measure a look-up.
     config.overlay({"engine": {"dynamic_batching": {"prefix_caching": False}}})
     with oga.Model(config) as model, oga.Engine(model) as engine:
         measure(engine, 1, PROMPT_TOKENS, 4)  # the first steps touch all memory once
-        prefill = PREFILL_TOKENS / statistics.median(
-            measure(engine, 1, PREFILL_TOKENS, 1)[0] for _ in range(arguments.repeats)
+        seconds = statistics.median(measure(engine, 1, PREFILL_TOKENS, 1)[0] for _ in range(repeats))
+        decode = {str(rows): median_rate(engine, rows, repeats) for rows in ROW_COUNTS}
+        return {
+            "runtime": oga.get_ort_version(),
+            "prefill_tokens_per_second": PREFILL_TOKENS / seconds,
+            "decode_tokens_per_second": decode,
+            "guided_step_microseconds": guidance_costs(engine),
+        }
+
+
+def print_engine(numbers: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """Rates beside that of one conversation alone, and beside those of an earlier run."""
+    print(f"runtime {numbers['runtime']}\n")
+    print(f"{'what':<28}{'tokens/s':>10}{'ratio':>8}" + (f"{'/before':>9}" if before else ""))
+    rates = {f"decode, {rows} together": rate for rows, rate in numbers["decode_tokens_per_second"].items()}
+    old = (
+        {f"decode, {rows} together": rate for rows, rate in before["decode_tokens_per_second"].items()}
+        if before
+        else {}
+    )
+    prefill = f"prefill, {PREFILL_TOKENS} tokens"
+    alone = next(iter(rates.values()))
+    rates[prefill] = numbers["prefill_tokens_per_second"]
+    if before:
+        old[prefill] = before["prefill_tokens_per_second"]
+    for what, rate in rates.items():
+        print(f"{what:<28}{rate:>10.1f}{rate / alone:>8.2f}" + (f"{rate / old[what]:>9.2f}" if what in old else ""))
+    print_guidance_costs(numbers["guided_step_microseconds"])
+
+
+def main() -> int:
+    """Prints the tables; ``--save`` keeps the numbers, and ``--baseline`` shows the ratio of each to kept ones."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", help="a model folder (default: SmolLM2, fetched once)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs per number, of which the median counts")
+    parser.add_argument("--programs", type=Path, help="the build folder of the tests: kernels, and the cost of masks")
+    parser.add_argument("--parts", default="kernels,engine", help="what to measure: kernels, engine, or both")
+    parser.add_argument("--save", "--json", dest="save", type=Path, help="also write the numbers to this file")
+    parser.add_argument("--baseline", type=Path, help="a file of --save, to which ratios are shown")
+    parser.add_argument("--plot", type=Path, help="an SVG file: how near each kernel comes to its limit")
+    arguments = parser.parse_args()
+    parts = set(arguments.parts.split(","))
+    if unknown := parts - {"kernels", "engine"}:
+        parser.error(f"there is no part {sorted(unknown)[0]!r}; there are kernels, engine")
+    baseline = json.loads(arguments.baseline.read_text(encoding="utf-8")) if arguments.baseline else {}
+    numbers: dict[str, Any] = {}
+    status = 0
+    if "kernels" in parts and arguments.programs:
+        numbers["kernels"] = kernel_bench.measure(
+            arguments.programs / "benchmarks" / "kernel_speed", onnxruntime_library()
         )
-        decode = {rows: median_rate(engine, rows, arguments.repeats) for rows in ROW_COUNTS}
-        guided = guidance_costs(engine)
-        runtime = oga.get_ort_version()
-    alone = decode[ROW_COUNTS[0]]
-    print(f"model {folder}\nruntime {runtime}\n")
-    print(f"{'what':<28}{'tokens/s':>10}{'ratio':>8}")
-    for rows, rate in decode.items():
-        print(f"{f'decode, {rows} together':<28}{rate:>10.1f}{rate / alone:>8.2f}")
-    print(f"{f'prefill, {PREFILL_TOKENS} tokens':<28}{prefill:>10.1f}{prefill / alone:>8.2f}")
-    print_guidance_costs(guided)
-    status = print_mask_costs(arguments.programs, Path(folder)) if arguments.programs else 0
-    if arguments.json:
-        numbers: dict[str, Any] = {"runtime": runtime, "prefill_tokens_per_second": prefill}
-        numbers |= {"decode_tokens_per_second": decode, "guided_step_microseconds": guided}
-        arguments.json.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+        kernel_bench.show(numbers["kernels"], baseline.get("kernels"))
+        if arguments.plot:
+            kernel_plot.write(numbers["kernels"]["lines"], arguments.plot)
+    if "engine" in parts:
+        folder = Path(arguments.model or export.pull("smollm2", precision="int8"))
+        print(f"\nmodel {folder}")
+        numbers["engine"] = engine_numbers(folder, arguments.repeats)
+        print_engine(numbers["engine"], baseline.get("engine"))
+        status = print_mask_costs(arguments.programs, folder) if arguments.programs else 0
+    if arguments.save:
+        arguments.save.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
     return status
 
 

@@ -70,6 +70,22 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineGetCapabilities(const OgaEngine* eng
 OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineGetStatistics(const OgaEngine* engine, OgaEngineStatistics** out);
 
 /**
+ * Compiles a grammar ahead of the turns that will follow it, on the calling thread. OgaRequestBeginTurn compiles a grammar
+ * that it does not know, and one made to be slow takes it a second, in which nobody gets a token; one that was prepared it
+ * finds. The last 32 are kept.
+ *
+ * Any thread, also while the owner thread is in a call on the engine. The engine must not be destroyed before this call has
+ * begun.
+ *
+ * :param guidance_type: as for OgaTurnOptionsSetGuidance; for OgaTurnOptionsSetDelimitedGuidance "lark_grammar"
+ * :param guidance_data: as there
+ *
+ * InvalidArgument names the keyword or position that is wrong; Unsupported without llguidance. Since 0.1.
+ */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEnginePrepareGuidance(OgaEngine* engine, const char* guidance_type,
+                                                            const char* guidance_data);
+
+/**
  * Forgets every cached beginning that no request owns. Nothing that a request generates depends on it.
  *
  * Owner thread. Since 0.1.

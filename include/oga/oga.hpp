@@ -312,6 +312,9 @@ class Engine : public Handle<OgaEngine, OgaDestroyEngine> {
   // Writes a line of JSON per step to a file; an empty path ends that.
   void SetTraceFile(const std::string& path) { Check(OgaEngineSetTraceFile(get(), internal::Text(path))); }
 
+  void PrepareGuidance(const std::string& type, const std::string& data) {
+    Check(OgaEnginePrepareGuidance(get(), internal::Text(type), internal::Text(data)));
+  }
   void DropPrefixCache() { Check(OgaEngineDropPrefixCache(get())); }
 
   EngineStatistics GetStatistics() const {

@@ -60,6 +60,14 @@ OgaResult* OGA_API_CALL OgaEngineGetCapabilities(const OgaEngine* engine, OgaEng
   });
 }
 
+OgaResult* OGA_API_CALL OgaEnginePrepareGuidance(OgaEngine* engine, const char* guidance_type,
+                                                 const char* guidance_data) {
+  return Guard([&] {
+    Hold(engine)->PrepareGuidance(oga::grammar::MakeGrammarSpec(&Require(guidance_type, "guidance_type"),
+                                                                &Require(guidance_data, "guidance_data")));
+  });
+}
+
 OgaResult* OGA_API_CALL OgaEngineDropPrefixCache(OgaEngine* engine) {
   return Guard([&] { Hold(engine)->DropPrefixCache(); });
 }

@@ -80,6 +80,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Forgets every cached beginning that no request owns.
   void DropPrefixCache();
 
+  // Compiles a grammar for turns to come. Any thread, also during a step; not checked for thread and process.
+  void PrepareGuidance(const grammar::GrammarSpec& spec) { guidance_.Prepare(spec); }
+
   // Writes a line per step to a file (engine/step_trace.h); an empty path ends that.
   void SetTraceFile(const std::string& path);
 
@@ -116,8 +119,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // turns.cpp
   void CheckInput(const Request& request, std::span<const TokenId> input) const;
   void CheckRoom(const Request& request, uint64_t input_tokens) const;
-  std::shared_ptr<const TokenBytes> RequireTokenBytes(const char* who);
-  std::shared_ptr<const grammar::GrammarTokenizer> MakeGrammarTokenizer();
+  std::shared_ptr<const TokenBytes> RequireTokenBytes(const char* who) const;
+  std::shared_ptr<const grammar::GrammarTokenizer> MakeGrammarTokenizer() const;
   TurnSetup SetUpTurn(const Request& request, size_t input_tokens, const TurnOptions* options);
   void JoinText(const Request& request, RowResult& result);
   void FinishTurn(Request& request, RowResult& result, EventErrorCode code) noexcept;
@@ -161,7 +164,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const EngineLimits limits_;
   const ModelTraits traits_;
   const std::shared_ptr<const Model> model_;
-  std::shared_ptr<const TokenBytes> tokens_;  // null until a turn needs text
+  const std::shared_ptr<const TokenBytes> tokens_;  // null: the model's tokenizer has them
   const grammar::GrammarTokenizer::Encoder encode_;
   const std::unique_ptr<const SchedulerPolicy> policy_;
   const FaultHook fault_hook_;

@@ -13,10 +13,15 @@ size_t MaskThreads() { return std::clamp<size_t>(std::thread::hardware_concurren
 
 }  // namespace
 
-std::unique_ptr<grammar::GrammarCursor> Guidance::Begin(const grammar::GrammarSpec& spec) {
+grammar::GrammarCompiler& Guidance::Compiler() {
+  const std::lock_guard lock(making_);
   if (!compiler_) compiler_.emplace(make_tokenizer_());
+  return *compiler_;
+}
+
+std::unique_ptr<grammar::GrammarCursor> Guidance::Begin(const grammar::GrammarSpec& spec) {
   if (masks_ == nullptr) masks_ = std::make_unique<grammar::MaskBatch>(MaskThreads());
-  return std::make_unique<grammar::GrammarCursor>(compiler_->Compile(spec), grammar::DelimitersOf(spec));
+  return std::make_unique<grammar::GrammarCursor>(Compiler().Compile(spec), grammar::DelimitersOf(spec));
 }
 
 Guidance::Running Guidance::Start() {

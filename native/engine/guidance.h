@@ -1,10 +1,11 @@
 // Guidance: what an engine needs so that turns follow grammars. Nothing of it exists before the first guided turn.
 //
-// Owned by one Engine; owner thread. Masks are computed on threads of its own while the model runs.
+// Owned by one Engine; owner thread, Prepare excepted. Masks are computed on threads of its own while the model runs.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,8 +22,11 @@ class Guidance {
 
   explicit Guidance(MakeTokenizer make_tokenizer) : make_tokenizer_(std::move(make_tokenizer)) {}
 
-  // A cursor at the start of the grammar. The first call builds the vocabulary for llguidance. Throws what
-  // GrammarTokenizer and GrammarCompiler::Compile throw; nothing changes then.
+  // Compiles a grammar, so that Begin finds it. The first call builds the vocabulary for llguidance. Any thread, also while
+  // the owner uses this. Throws what GrammarTokenizer and GrammarCompiler::Compile throw; nothing changes then.
+  void Prepare(const grammar::GrammarSpec& spec) { Compiler().Compile(spec); }
+
+  // A cursor at the start of the grammar. Throws as Prepare.
   std::unique_ptr<grammar::GrammarCursor> Begin(const grammar::GrammarSpec& spec);
 
   // Masks that are being computed; its end waits for them.
@@ -45,7 +49,10 @@ class Guidance {
   [[nodiscard]] Running Start();
 
  private:
-  MakeTokenizer make_tokenizer_;
+  grammar::GrammarCompiler& Compiler();
+
+  MakeTokenizer make_tokenizer_;  // any thread
+  std::mutex making_;
   std::optional<grammar::GrammarCompiler> compiler_;
   std::unique_ptr<grammar::MaskBatch> masks_;
   std::vector<grammar::GrammarCursor*> cursors_;

@@ -55,19 +55,19 @@ void Engine::CheckInput(const Request& request, std::span<const TokenId> input) 
   }
 }
 
-std::shared_ptr<const TokenBytes> Engine::RequireTokenBytes(const char* who) {
+std::shared_ptr<const TokenBytes> Engine::RequireTokenBytes(const char* who) const {
   if (tokens_ != nullptr) return tokens_;
   if (model_ == nullptr) Throw(StatusCode::kNotFound, who, " need a tokenizer, and there is no model");
   try {
-    tokens_ = model_->tokenizer()->token_bytes();
+    return model_->tokenizer()->token_bytes();
   } catch (const Error& error) {
     Throw(error.code(), who, " need the model's tokenizer, which cannot be used: ", error.message(),
           ". Token ids work without it");
   }
-  return tokens_;
 }
 
-std::shared_ptr<const grammar::GrammarTokenizer> Engine::MakeGrammarTokenizer() {
+// Any thread: it reads what never changes.
+std::shared_ptr<const grammar::GrammarTokenizer> Engine::MakeGrammarTokenizer() const {
   grammar::GrammarTokenizer::Encoder encode = encode_;
   if (encode == nullptr && model_ != nullptr) {
     encode = [tokenizer = model_->tokenizer()](std::string_view text) { return tokenizer->Encode(text, false); };

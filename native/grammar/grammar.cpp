@@ -1,6 +1,8 @@
 #include "grammar/grammar.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <new>
 #include <utility>
 #include <vector>
@@ -20,12 +22,12 @@ namespace {
 // is used becomes memory.
 constexpr size_t kCompilerStackBytes = size_t{256} << 20;
 
-// A schema of 300 kB with 3000 objects stays below a tenth of these. With the limits on texts, compiling takes at most
-// some 5 s, and a mask some 100 ms, for grammars made to be slow, milliseconds and microseconds for others; one cursor has
+// A schema of 300 kB with 3000 objects stays below a third of these. With the limits on texts, compiling takes at most
+// some 2 s, and a mask some 50 ms, for grammars made to be slow, milliseconds and microseconds for others; one cursor has
 // at most some 100 MB.
-constexpr LlgParserLimits kLimits{.max_items_in_row = 5'000,  // four for each optional property of an object
-                                  .initial_lexer_fuel = 1'000'000,
-                                  .step_lexer_fuel = 200'000,
+constexpr LlgParserLimits kLimits{.max_items_in_row = 10'000,  // four for each optional property of an object
+                                  .initial_lexer_fuel = 300'000,
+                                  .step_lexer_fuel = 100'000,
                                   .step_max_items = 50'000,
                                   .max_lexer_states = 50'000,
                                   .max_grammar_size = 500'000,
@@ -54,26 +56,61 @@ void CheckDelimiter(const GrammarTokenizer& tokenizer, TokenId id, const char* w
         " of delimited guidance is not in the vocabulary of the model (", tokenizer.vocab_size(), " ids)");
 }
 
+TokenId FirstOf(const std::vector<uint32_t>& mask) {
+  const auto word = std::find_if(mask.begin(), mask.end(), [](uint32_t bits) { return bits != 0; });
+  if (word == mask.end()) return -1;
+  return static_cast<TokenId>((word - mask.begin()) * 32) + std::countr_zero(*word);
+}
+
+bool ComputeMask(const Matcher& matcher, std::vector<uint32_t>& mask) {
+  return matcher.library().llg_matcher_compute_mask_into(matcher.get(), mask.data(), mask.size() * sizeof(mask[0])) ==
+         0;
+}
+
+std::string FaultOr(const Matcher& matcher, const char* otherwise) {
+  const std::string fault = matcher.Fault();
+  return fault.empty() ? otherwise : fault;
+}
+
+// Nothing when the vocabulary has no token that could follow: another first token may lead on.
+std::string TooMuchWork(const Matcher& matcher) {
+  const std::string fault = FaultOr(matcher, "no reason given");
+  return fault == kNoToken ? "" : fault + "; to follow it takes too much work: make its repetitions smaller";
+}
+
+// What is wrong when the grammar is followed by one token from its start; empty when nothing is. Texts that unroll without
+// measure show it here, where they take no time of a step. Not every first token is tried: llguidance's limit on the work
+// of a step bounds what the others cost.
+std::string TryFirstToken(const Matcher& start, const std::vector<uint32_t>& start_mask) {
+  const std::unique_ptr<const Matcher> matcher = start.Clone();
+  const LlgFunctions& library = start.library();
+  std::array<uint32_t, 1> forced{};
+  if (library.llg_matcher_compute_ff_tokens(matcher->get(), forced.data(), forced.size()) < 0) {
+    return TooMuchWork(*matcher);
+  }
+  const TokenId first = FirstOf(start_mask);
+  if (first < 0) return {};
+  const auto id = static_cast<uint32_t>(first);
+  std::vector<uint32_t> mask(start_mask.size());
+  if (library.llg_matcher_consume_tokens(matcher->get(), &id, 1) == 0 && ComputeMask(*matcher, mask)) return {};
+  return TooMuchWork(*matcher);
+}
+
 // Finds also what is wrong only with this vocabulary: that no token can begin the grammar.
 Choice StartOf(const Matcher& matcher, const char* name) {
   Choice start;
   start.mask.resize(matcher.tokenizer().mask_words());
   std::string fault = matcher.Fault();
-  const size_t bytes = start.mask.size() * sizeof(uint32_t);
-  if (fault.empty() && matcher.library().llg_matcher_compute_mask_into(matcher.get(), start.mask.data(), bytes) != 0) {
-    fault = matcher.Fault();
-    if (fault.empty()) fault = "its first tokens cannot be found";
-  }
-  const auto is_zero = [](uint32_t word) { return word == 0; };
-  const bool is_empty = std::all_of(start.mask.begin(), start.mask.end(), is_zero);
-  if (fault == kNoToken || (fault.empty() && is_empty)) {
+  if (fault.empty() && !ComputeMask(matcher, start.mask)) fault = FaultOr(matcher, "its first tokens cannot be found");
+  if (fault == kNoToken || (fault.empty() && FirstOf(start.mask) < 0)) {
     Throw(StatusCode::kInvalidArgument, "the ", name, " admits no text at all; nothing could ever be generated");
   }
-  if (!fault.empty()) Throw(StatusCode::kInvalidArgument, "the ", name, " is refused by llguidance: ", fault);
   start.may_end = matcher.library().llg_matcher_is_accepting(matcher.get());
   std::vector<uint32_t> left = start.mask;
   for (const TokenId id : matcher.tokenizer().eos_token_ids()) left[static_cast<size_t>(id) / 32] &= ~(1u << (id % 32));
-  start.must_end = start.may_end && std::all_of(left.begin(), left.end(), is_zero);
+  start.must_end = start.may_end && FirstOf(left) < 0;
+  if (fault.empty()) fault = TryFirstToken(matcher, left);
+  if (!fault.empty()) Throw(StatusCode::kInvalidArgument, "the ", name, " is refused by llguidance: ", fault);
   return start;
 }
 
@@ -102,22 +139,47 @@ std::shared_ptr<const Grammar> GrammarCompiler::Compile(const GrammarSpec& spec)
     CheckDelimiter(*tokenizer_, spec.closing_token, "closing");
     kind = GrammarKind::kLark;
   }
-  const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(kept_.begin(), kept_.end(),
-                                  [&](const Kept& kept) { return kept.kind == kind && kept.text == spec.text; });
-  if (found != kept_.end()) {
-    kept_.splice(kept_.begin(), kept_, found);
-  } else {
-    std::shared_ptr<const Grammar> grammar = CompileNew(kind, spec.text);
-    kept_.push_front({kind, spec.text, std::move(grammar)});
-    if (kept_.size() > kKeptGrammars) kept_.pop_back();
+  std::promise<GrammarPointer> promise;
+  std::shared_future<GrammarPointer> found;
+  uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Kept* kept = Find(kind, spec.text)) {
+      found = kept->grammar;
+    } else {
+      number = next_number_++;
+      kept_.push_front({number, kind, spec.text, promise.get_future().share()});
+      if (kept_.size() > kKeptGrammars) kept_.pop_back();
+    }
   }
-  return kept_.front().grammar;
+  if (found.valid()) return found.get();
+  try {
+    GrammarPointer grammar = CompileNew(kind, spec.text);
+    promise.set_value(grammar);
+    return grammar;
+  } catch (...) {
+    Forget(number);
+    promise.set_exception(std::current_exception());
+    throw;
+  }
 }
 
-std::shared_ptr<const Grammar> GrammarCompiler::CompileNew(GrammarKind kind, const std::string& text) const {
+const GrammarCompiler::Kept* GrammarCompiler::Find(GrammarKind kind, const std::string& text) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const Kept& kept) { return kept.kind == kind && kept.text == text; });
+  if (found == kept_.end()) return nullptr;
+  kept_.splice(kept_.begin(), kept_, found);
+  return &kept_.front();
+}
+
+void GrammarCompiler::Forget(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  kept_.remove_if([&](const Kept& kept) { return kept.number == number; });
+}
+
+GrammarCompiler::GrammarPointer GrammarCompiler::CompileNew(GrammarKind kind, const std::string& text) const {
   const Source source = Prepare(kind, text);
-  std::shared_ptr<const Grammar> grammar;
+  GrammarPointer grammar;
   RunDeep(kCompilerStackBytes, [&] {
     const LlgFunctions& library = tokenizer_->library();
     LlgConstraintInit init;

@@ -1,8 +1,11 @@
 // A compiled grammar, and the compiler that keeps the last ones.
 //
-// Grammar: immutable, shared, any thread. GrammarCompiler: one per model, any thread; compiling holds its lock.
+// Grammar: immutable, shared, any thread. GrammarCompiler: one per engine, any thread; only threads that want the same
+// text wait for one another.
 #pragma once
 
+#include <cstdint>
+#include <future>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -78,16 +81,22 @@ class GrammarCompiler {
   const std::shared_ptr<const GrammarTokenizer>& tokenizer() const { return tokenizer_; }
 
  private:
+  using GrammarPointer = std::shared_ptr<const Grammar>;
+
   struct Kept {
+    uint64_t number;  // of the compilation
     GrammarKind kind;
     std::string text;
-    std::shared_ptr<const Grammar> grammar;
+    std::shared_future<GrammarPointer> grammar;  // not ready while its thread compiles
   };
 
-  std::shared_ptr<const Grammar> CompileNew(GrammarKind kind, const std::string& text) const;
+  const Kept* Find(GrammarKind kind, const std::string& text);
+  void Forget(uint64_t number);
+  GrammarPointer CompileNew(GrammarKind kind, const std::string& text) const;
 
   std::shared_ptr<const GrammarTokenizer> tokenizer_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // never held while a grammar compiles
+  uint64_t next_number_ = 0;
   std::list<Kept> kept_;  // most recently used first
 };
 

@@ -72,6 +72,7 @@ OgaResult* OgaEngineRun(OgaEngine* engine, OgaEngineEventBuffer* buffer);
 OgaResult* OgaEngineHasPendingRequests(OgaEngine* engine, _Bool* out);
 OgaResult* OgaEngineGetCapabilities(const OgaEngine* engine, OgaEngineCapabilities** out);
 OgaResult* OgaEngineGetStatistics(const OgaEngine* engine, OgaEngineStatistics** out);
+OgaResult* OgaEnginePrepareGuidance(OgaEngine* engine, const char* guidance_type, const char* guidance_data);
 OgaResult* OgaEngineDropPrefixCache(OgaEngine* engine);
 OgaResult* OgaEngineSetTraceFile(OgaEngine* engine, const char* path);
 OgaResult* OgaEngineEventGetFlags(const OgaEngineEvent* event, OgaEngineEventFlags* out);

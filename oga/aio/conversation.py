@@ -29,6 +29,7 @@ from oga.stream import Generation, turn_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from oga.aio.guidance import GuidanceCompiler
     from oga.aio.owner import Owner
     from oga.aio.prompts import PromptEncoder
     from oga.chat import Message
@@ -82,11 +83,13 @@ class Conversation:
         self,
         owner: Owner,
         prompts: PromptEncoder,
+        grammars: GuidanceCompiler,
         model: Model,
         options: Callable[[], RequestOptions | None],
     ) -> None:
         self._owner = owner
         self._prompts = prompts
+        self._grammars = grammars
         self._model = model
         self._options = options
         self._lock = threading.Lock()
@@ -167,7 +170,7 @@ class Conversation:
         Raises :class:`oga.InvalidStateError` while a turn goes on.
         """
         await self._take()
-        forked = Conversation(self._owner, self._prompts, self._model, self._options)
+        forked = Conversation(self._owner, self._prompts, self._grammars, self._model, self._options)
         await self._call(partial(self._fork, forked))
         return forked
 
@@ -230,6 +233,7 @@ class Conversation:
         await self._take()
         try:
             turn = TurnOfConversation(self, *await self._encode(prompt, encode))
+            await self._grammars.prepare(settings)
         except BaseException:
             self._release()
             raise

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from oga.aio.conversation import Conversation
+from oga.aio.guidance import GuidanceCompiler
 from oga.aio.owner import Owner
 from oga.aio.prompts import PromptEncoder
 from oga.aio.stream import AsyncStream, SingleTurn
@@ -46,8 +47,8 @@ class AsyncEngine:
             async for delta in engine.stream([{"role": "user", "content": "Hello!"}]):
                 print(delta.text, end="", flush=True)
 
-    Methods may be called from any event loop of the process. Nothing here blocks a loop: prompts are encoded on a
-    thread of their own, and the step never waits for a reader.
+    Methods may be called from any event loop of the process. Nothing here blocks a loop: prompts are encoded and
+    grammars compiled on threads of their own, and the step never waits for a reader.
 
     At most ``max_waiting`` turns wait beyond the largest batch; one more is refused with :class:`oga.QueueFullError`.
     When the engine fails for good, every call and every open stream raises the cause
@@ -83,6 +84,7 @@ class AsyncEngine:
         self._engine = await asyncio.shield(asyncio.wrap_future(self._owner.start()))
         self._capabilities = await self._call(self._engine.get_capabilities)
         self._prompts = PromptEncoder(self._engine.model, self._capabilities.max_request_length)
+        self._grammars = GuidanceCompiler(self._engine)
         return self
 
     async def __aenter__(self) -> Self:
@@ -143,7 +145,9 @@ class AsyncEngine:
         options = partial(_request_options, max_session_tokens, priority, cache_salt)
 
         async def prepare() -> tuple[SingleTurn, dict[str, Any]]:
-            return SingleTurn(await self._prompts.encode(prompt), options), settings
+            turn = SingleTurn(await self._prompts.encode(prompt), options)
+            await self._grammars.prepare(settings)
+            return turn, settings
 
         self._opened  # noqa: B018
         return AsyncStream(self._owner, prepare)
@@ -169,7 +173,7 @@ class AsyncEngine:
         """A sequence that is kept between turns, to be continued, rewound and forked."""
         self._opened  # noqa: B018
         options = partial(_request_options, max_session_tokens, priority, cache_salt)
-        return Conversation(self._owner, self._prompts, self.model, options)
+        return Conversation(self._owner, self._prompts, self._grammars, self.model, options)
 
     async def check_settings(self, **generation: Unpack[Generation]) -> None:
         """Raises what a turn with these keywords would raise for a value that is out of range."""
@@ -218,6 +222,8 @@ class AsyncEngine:
         self._owner.close(drain=drain)
         if drain and timeout is not None and not await asyncio.to_thread(self._owner.join, timeout):
             self._owner.close(drain=False)
+        if self._engine is not None:
+            self._grammars.close()
         await asyncio.to_thread(self._owner.join)
         if self._engine is not None:
             self._prompts.close()

@@ -148,6 +148,7 @@ class AsyncStream:
         try:
             self._turn_id = await asyncio.shield(self._begun)
         except BaseException:
+            self._begun.add_done_callback(_see_outcome)  # nobody else may: the task that would is leaving
             self._abandon()
             raise
         return self
@@ -204,3 +205,8 @@ class AsyncStream:
             self._is_done = True
             if self._ticket is not None and not self._ticket.mailbox.is_over:
                 self._ticket.abandon()
+
+
+def _see_outcome(begun: asyncio.Future[int]) -> None:
+    if not begun.cancelled():
+        begun.exception()

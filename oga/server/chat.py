@@ -50,7 +50,7 @@ class Answering:
         return self.choices.usage(self.prompt_tokens if self.session is None else self.choices.turn_tokens)
 
 
-@router.post("/v1/chat/completions", **generates(ChatRequest))
+@router.post("/v1/chat/completions", **generates(ChatRequest, 409))
 async def create_chat_completion(request: Request, who: Annotated[Caller, Depends(caller)]) -> Response:
     """Answers a conversation."""
     body = await read(request, ChatRequest)

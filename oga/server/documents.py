@@ -21,7 +21,7 @@ TEXTS = {
     409: "A turn is going on.",
     413: "The body is too large.",
     429: "Too much is waiting or kept; `Retry-After` says when to try again.",
-    500: "The turn failed.",
+    500: "The turn failed, or the model cannot be loaded.",
     503: "The model is not loaded, its engine failed, or the server is shutting down.",
 }
 ERROR = {
@@ -43,11 +43,16 @@ ERROR = {
 _bodies: set[type[BaseModel]] = set()
 
 
-def answers(body: type[BaseModel] | None, kind: str, *statuses: int, streams: bool = False) -> dict[str, Any]:
-    """Keywords of a route: its body, the ``object`` of its answer, and every status that it may have."""
+def answers(
+    body: type[BaseModel] | None, kind: str, *statuses: int, streams: bool = False, asks_key: bool = True
+) -> dict[str, Any]:
+    """Keywords of a route: its body, the ``object`` of its answer, and every status that it may have.
+
+    401 goes without saying where a caller ``asks_key``.
+    """
     success = {"type": "object", "required": ["object"], "properties": {"object": {"const": kind}}}
     responses: dict[int | str, dict[str, Any]] = {}
-    for status in sorted({*statuses, 401}):
+    for status in sorted({*statuses, 401} if asks_key else statuses):
         content: dict[str, Any] = {"application/json": {"schema": success if status < 300 else ERROR}}
         if status == 200 and streams:
             content["text/event-stream"] = {}  # events one by one have no schema that all readers agree on
@@ -60,10 +65,10 @@ def answers(body: type[BaseModel] | None, kind: str, *statuses: int, streams: bo
     return {"responses": responses, "openapi_extra": extra}
 
 
-def generates(body: type[BaseModel]) -> dict[str, Any]:
-    """Keywords of a route that generates, whole or as a stream."""
+def generates(body: type[BaseModel], *statuses: int) -> dict[str, Any]:
+    """Keywords of a route that generates, whole or as a stream; ``statuses`` beside those that all of them have."""
     kind = {"ChatRequest": "chat.completion", "CompletionRequest": "text_completion", "ResponseRequest": "response"}
-    return answers(body, kind[body.__name__], 200, 400, 404, 409, 413, 429, 500, 503, streams=True)
+    return answers(body, kind[body.__name__], 200, 400, 404, 413, 429, 500, 503, *statuses, streams=True)
 
 
 def install(app: FastAPI) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from oga.server.errors import refused
@@ -18,8 +17,6 @@ from oga.server.schemas.common import (
 )
 
 MAX_SCHEMA_CHARACTERS = 262_144
-MAX_REPEATS, MAX_REPEAT_DIGITS = 10_000, 9
-REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def settings_of(given: ResponseFormat | None) -> dict[str, Any]:
@@ -31,17 +28,9 @@ def settings_of(given: ResponseFormat | None) -> dict[str, Any]:
     if isinstance(given, JsonSchemaFormat):
         return of_schema(given.json_schema.schema_, "response_format.json_schema.schema")
     if isinstance(given, RegexFormat):
-        return {"guidance": ("regex", _bounded(given.regex, "response_format.regex"))}
+        return {"guidance": ("regex", given.regex)}
     assert isinstance(given, LarkFormat)
-    return {"guidance": ("lark", _bounded(given.lark, "response_format.lark"))}
-
-
-def _bounded(text: str, param: str) -> str:
-    """Refuses repetitions that would hold up the step for everybody while they are unrolled."""
-    for low, high in REPETITION.findall(text):
-        if any(len(bound) > MAX_REPEAT_DIGITS or int(bound or 0) > MAX_REPEATS for bound in (low, high)):
-            raise refused(f"A repetition {{{low[:12]},{high[:12]}}} is above {MAX_REPEATS}.", param=param)
-    return text
+    return {"guidance": ("lark", given.lark)}
 
 
 def of_text(given: responses.TextOptions | None) -> dict[str, Any]:

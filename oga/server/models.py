@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
+from oga.errors import OgaError
 from oga.server.auth import Caller, administrator, caller
 from oga.server.documents import answers
 from oga.server.errors import ApiError
@@ -42,17 +43,20 @@ async def get_model(request: Request, model: str, _: Annotated[Caller, Depends(c
     return JSONResponse(_describe(model, request.app.state.registry.named(model)))
 
 
-@router.post("/admin/models/{model}/load", **answers(None, "model", 200, 403, 404, 503))
+@router.post("/admin/models/{model}/load", **answers(None, "model", 200, 403, 404, 500, 503, asks_key=False))
 async def load_model(request: Request, model: str, _: Annotated[None, Depends(administrator)]) -> Response:
     """Loads a model that the server was started with, and answers when it is ready."""
     registry = request.app.state.registry
     if registry.is_draining:
         raise ApiError(503, "The server is shutting down.", code="shutting_down")
-    await registry.load(model)
+    try:
+        await registry.load(model)
+    except OgaError as error:
+        raise ApiError(500, f"The model {model!r} cannot be loaded. {error}", code="load_failed") from error
     return JSONResponse(_describe(model, registry.named(model)))
 
 
-@router.post("/admin/models/{model}/unload", **answers(None, "model", 200, 403, 404))
+@router.post("/admin/models/{model}/unload", **answers(None, "model", 200, 403, 404, asks_key=False))
 async def unload_model(request: Request, model: str, _: Annotated[None, Depends(administrator)]) -> Response:
     """Takes a model out of service; turns that are open come to their end first."""
     registry = request.app.state.registry
@@ -61,7 +65,7 @@ async def unload_model(request: Request, model: str, _: Annotated[None, Depends(
     return JSONResponse(_describe(model, registry.named(model)))
 
 
-@router.post("/v1/embeddings", **answers(None, "list", 400))
+@router.post("/v1/embeddings", status_code=400, **answers(None, "list", 400))
 async def create_embedding(_: Annotated[Caller, Depends(caller)]) -> Response:
     """Refused: this version serves models that generate."""
     raise ApiError(400, "Embeddings are not supported: this version serves models that generate.", code="unsupported")

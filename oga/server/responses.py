@@ -144,7 +144,7 @@ class Responding:
         }
 
 
-@router.post("/v1/responses", **generates(ResponseRequest))
+@router.post("/v1/responses", **generates(ResponseRequest, 409))
 async def create_response(request: Request, who: Annotated[Caller, Depends(caller)]) -> Response:
     """Answers input, perhaps as the continuation of a stored response."""
     body = await read(request, ResponseRequest)

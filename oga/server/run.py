@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -34,6 +35,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Says where the server is as soon as it can be asked."""
         await super().startup(sockets)
+        gc.collect()
+        gc.freeze()  # what is there by now stays; every collection that walked it would hold up all answers
         for each in sockets or []:
             host, port = each.getsockname()[:2]
             log.info("serving on http://%s:%d", f"[{host}]" if ":" in host else host, port)

@@ -16,7 +16,7 @@ from oga.server.documents import answers
 router = APIRouter()
 
 
-@router.get("/health", **answers(None, "health", 200, 503))
+@router.get("/health", **answers(None, "health", 200, 503, asks_key=False))
 async def health(request: Request) -> Response:
     """200 while the process and every loaded engine are well; 503 says which engine failed and why."""
     failed = {name: str(engine.error) for name, engine in request.app.state.registry.loaded if engine.error}
@@ -26,7 +26,7 @@ async def health(request: Request) -> Response:
     return JSONResponse({"object": "health", "status": "ok"})
 
 
-@router.get("/ready", **answers(None, "ready", 200, 503))
+@router.get("/ready", **answers(None, "ready", 200, 503, asks_key=False))
 async def ready(request: Request) -> Response:
     """200 when requests can be answered; 503 while models load and while the server drains."""
     registry = request.app.state.registry

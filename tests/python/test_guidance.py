@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +231,53 @@ def test_what_cannot_be_followed_is_refused_with_its_place_and_the_request_goes_
         options.set_guidance("regex", "ok")
         assert request.begin_turn([5], options) == 1
         assert engine.model.tokenizer.decode(finish(engine)[request, 1].tokens) == "ok"
+
+
+SLOW = ("regex", "a{50000}")
+
+
+def test_a_prepared_grammar_is_there_when_its_turn_begins(engine: oga.Engine) -> None:
+    """Prepared on another thread while this one, the engine's, goes on with a turn."""
+    neighbour = engine.stream([5, 6, 7], ignore_eos=True, max_new_tokens=None)
+    start = time.process_time()
+    engine.prepare_guidance("regex", "a{49999}")
+    compiling = time.process_time() - start
+    heard = 0
+    with ThreadPoolExecutor(1) as others:
+        prepared = others.submit(engine.prepare_guidance, *SLOW)
+        while not prepared.done():
+            heard += next(neighbour, None) is not None
+        prepared.result()
+    assert heard > 0
+    start = time.process_time()
+    guided = engine.stream("x", guidance=SLOW, max_new_tokens=9)
+    assert time.process_time() - start < compiling / 2
+    assert re.fullmatch("a+", "".join(guided))
+    neighbour.close()
+
+
+def test_preparing_refuses_what_beginning_refuses(engine: oga.Engine) -> None:
+    for _ in range(2):
+        with pytest.raises(oga.InvalidArgumentError, match="character 1: unclosed group"):
+            engine.prepare_guidance("regex", "(")
+    with pytest.raises(oga.InvalidArgumentError, match="'uniqueItems' at #"):
+        engine.prepare_guidance("json_schema", {"type": "array", "uniqueItems": True})
+    with pytest.raises(oga.InvalidArgumentError, match="json_schema, json_object, regex or lark_grammar"):
+        engine.prepare_guidance("xml", "<a/>")
+    with pytest.raises(oga.ArgumentTypeError, match="only a json_schema"):
+        engine.prepare_guidance("regex", {"type": "array"})
+    engine.prepare_guidance("json_object")
+    engine.close()
+    with pytest.raises(oga.InvalidStateError, match="already closed"):
+        engine.prepare_guidance("json_object")
+
+
+def test_closing_waits_for_a_preparation(engine: oga.Engine) -> None:
+    with ThreadPoolExecutor(8) as others:
+        wishes = [others.submit(engine.prepare_guidance, "regex", f"a{{{count}}}") for count in range(30_000, 30_008)]
+        engine.close()
+        for wish in wishes:
+            assert isinstance(wish.exception(), oga.InvalidStateError | None)
 
 
 def unenforceable() -> list[str]:

@@ -7,6 +7,9 @@ CONFIG.json: ``{"engines": {NAME: {"engine": "oga", "model": FOLDER, "python": P
 "env": {...}, "workloads": [...]}}}``; all but the first two may be left out. ``$NAME`` in a path is taken from the
 environment. The first engine is the baseline of the ratios, unless ``--baseline OUT.json`` names an earlier run.
 
+Adapters beside this file: oga, onnxruntime_genai, openvino, llamacpp, vllm; ``peers.py`` sets up what the last four
+need. An engine whose Python, package or model is not there is left out, with a line that says so.
+
 Every engine stays loaded in a process of its own, which is stopped while another one works, so nothing spins beside the
 measured one. Token ids differ from round to round: a prefix cache never helps between rounds.
 """
@@ -18,6 +21,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import statistics
 import subprocess
@@ -42,12 +46,18 @@ COLUMNS = {
 }
 
 
+class EngineAbsentError(Exception):
+    """What an engine needs is not on this machine."""
+
+
 class Worker:
     """An engine in its own process, standing still unless asked."""
 
     def __init__(self, name: str, settings: dict[str, Any], threads: int, logs: Path) -> None:
         expand = os.path.expandvars
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "false"}
+        if "python" in settings:
+            environment.pop("PYTHONPATH", None)  # it names packages for this Python
         environment |= {key: expand(value) for key, value in settings.get("env", {}).items()}
         if "path" in settings:
             environment["PYTHONPATH"] = expand(settings["path"])
@@ -55,6 +65,10 @@ class Worker:
         command += [expand(settings["model"]), str(threads)]
         command += [f"{key}={value}" for key, value in settings.get("options", {}).items()]
         self.log = logs / f"{name}.log"
+        if shutil.which(command[0]) is None:
+            raise EngineAbsentError(f"there is no {command[0]}")
+        if not Path(command[3]).exists():
+            raise EngineAbsentError(f"there is no model {command[3]}")
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,
@@ -114,7 +128,11 @@ def run(engines: dict[str, dict[str, Any]], names: list[str], rounds: int, threa
     workers: dict[str, Worker] = {}
     try:
         for name, settings in engines.items():
-            worker = Worker(name, settings, threads, logs)
+            try:
+                worker = Worker(name, settings, threads, logs)
+            except EngineAbsentError as absent:
+                print(f"{name}: left out: {absent}", file=sys.stderr, flush=True)
+                continue
             results["engines"][name] = worker.hello
             if worker.hello["ok"]:
                 workers[name] = worker
@@ -159,7 +177,7 @@ def show(results: dict[str, Any], baseline: dict[str, Any] | None) -> None:
     reference = medians(baseline) if baseline else None
     for workload, rows in medians(results).items():
         print(f"\n{workload}: {TITLES[workload]}")
-        print(f"{'':<20}" + "".join(f"{title:>13}" for title, _, _ in COLUMNS.values()) + f"{'ratio':>8}")
+        print(f"{'':<24}" + "".join(f"{title:>13}" for title, _, _ in COLUMNS.values()) + f"{'ratio':>8}")
         first = next(iter(rows.values()))["generated_tokens_per_second"]
         for name, row in rows.items():
             against = first
@@ -167,7 +185,16 @@ def show(results: dict[str, Any], baseline: dict[str, Any] | None) -> None:
                 found = reference.get(workload, {}).get(name)
                 against = found["generated_tokens_per_second"] if found else float("nan")
             cells = "".join(f"{row[key] * scale:>13.{digits}f}" for key, (_, scale, digits) in COLUMNS.items())
-            print(f"{name:<20}{cells}{row['generated_tokens_per_second'] / against:>8.2f}")
+            print(f"{name:<24}{cells}{row['generated_tokens_per_second'] / against:>8.2f}")
+
+
+def show_engines(results: dict[str, Any]) -> None:
+    """Prints what each engine took to load, and the most memory that it held in any workload."""
+    print(f"\n{'':<24}{'load, s':>13}{'peak, MB':>13}")
+    for name, hello in results["engines"].items():
+        peaks = [each["measures"]["peak_mb"] for each in results["runs"] if each["engine"] == name and each["ok"]]
+        if hello["ok"] and peaks:
+            print(f"{name:<24}{hello['load_seconds']:>13.2f}{max(peaks):>13.0f}")
 
 
 def small_model() -> str:
@@ -199,6 +226,7 @@ def main() -> int:
         engines = {"oga": {"engine": "oga", "model": arguments.model or small_model()}}
     results = run(engines, names, arguments.rounds, arguments.threads)
     show(results, json.loads(arguments.baseline.read_text(encoding="utf-8")) if arguments.baseline else None)
+    show_engines(results)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return 0 if any(each["ok"] for each in results["runs"]) else 1

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +80,22 @@ def main() -> None:
         answers.write(json.dumps(value) + "\n")
         answers.flush()
 
-    sys.path.insert(0, str(HERE))
+    # Last, or files here would stand in for packages of an engine that have their names.
+    sys.path[:] = [*(folder for folder in sys.path if folder != str(HERE)), str(HERE)]
     from workloads import measures, workload
 
     name, model, threads, *pairs = sys.argv[1:]
     start = time.perf_counter()
-    module = importlib.import_module(f"eng_{name}")
-    imported = time.perf_counter()
-    engine = module.Engine(model, int(threads), **dict(pair.split("=", 1) for pair in pairs))
-    loaded = time.perf_counter()
-    drive(engine, workload("warm-up", engine.vocab, 0))
+    try:
+        module = importlib.import_module(f"eng_{name}")
+        imported = time.perf_counter()
+        engine = module.Engine(model, int(threads), **dict(pair.split("=", 1) for pair in pairs))
+        loaded = time.perf_counter()
+        drive(engine, workload("warm-up", engine.vocab, 0))
+    except Exception as error:
+        traceback.print_exc()
+        answer({"ok": False, "error": f"{type(error).__name__}: {error}"[:500]})
+        os._exit(1)
     answer({"ok": True, "import_seconds": imported - start, "load_seconds": loaded - imported, "info": engine.info()})
     for line in sys.stdin:
         asked = json.loads(line)

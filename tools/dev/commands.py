@@ -79,12 +79,13 @@ def command_docs(_: argparse.Namespace) -> int:
 
 
 def command_bench(arguments: argparse.Namespace) -> int:
-    """Measures the cost of a step without a model, then the engine with the small model of ``make run``."""
+    """Measures a step without a model, the kernels, and the engine with the small model of ``make run``."""
     prepare("cpu", "cli", "export", "grammar", native_tests=True)
     builds.build_wheel()
     builds.build_release_tests()
     status = subprocess.run([builds.SIMULATION / "step_overhead"], cwd=ROOT, check=False).returncode
-    command = [environment.PYTHON, ROOT / "tools" / "bench.py", "--programs", builds.RELEASE / "tests", *arguments.rest]
+    command = [environment.PYTHON, ROOT / "tools" / "bench.py", "--programs", builds.RELEASE / "tests"]
+    command += ["--save", BUILD / "bench.json", "--plot", BUILD / "bench.svg", *arguments.rest]
     return status or subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
@@ -93,6 +94,14 @@ def command_compare(arguments: argparse.Namespace) -> int:
     prepare("cpu", "cli", "export")
     builds.build_wheel()
     command = [environment.PYTHON, ROOT / "tools" / "bench" / "compare.py", *arguments.rest]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def command_peers(arguments: argparse.Namespace) -> int:
+    """Sets up other engines, each in an environment of its own, for the command compare."""
+    prepare("cpu", "cli", "export")
+    builds.build_wheel()
+    command = [environment.PYTHON, ROOT / "tools" / "bench" / "peers.py", *arguments.rest]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
@@ -129,6 +138,7 @@ def main() -> int:
         "docs": command_docs,
         "bench": command_bench,
         "compare": command_compare,
+        "peers": command_peers,
         "guided": command_guided,
         "simulate": command_simulate,
         "soak": command_soak,

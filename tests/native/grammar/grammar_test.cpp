@@ -165,6 +165,29 @@ TEST(Grammar, TheLastGrammarsAreKept) {
   EXPECT_EQ(first->NewMatcher()->Fault(), "") << "and lives on where it is used";
 }
 
+TEST(Grammar, ThreadsThatWantTheSameTextGetTheSameGrammar) {
+  GrammarCompiler compiler(test::NewTokenizer());
+  const GrammarSpec spec = MakeGrammarSpec("regex", "(ab|c){100,200}");
+  const GrammarSpec wrong = MakeGrammarSpec("regex", "(ab|c){200,100}");
+  std::vector<std::shared_ptr<const Grammar>> found(8);
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (std::shared_ptr<const Grammar>& grammar : found) {
+    threads.emplace_back([&] {
+      try {
+        compiler.Compile(wrong);
+      } catch (const Error&) {
+        ++refused;
+      }
+      grammar = compiler.Compile(spec);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 8) << "what fails is forgotten, and fails again";
+  for (const std::shared_ptr<const Grammar>& grammar : found) EXPECT_EQ(grammar, found.front());
+  EXPECT_EQ(compiler.Compile(spec), found.front());
+}
+
 TEST(Grammar, DelimitersMustBeInTheVocabulary) {
   constexpr std::string_view kLark = "start: \"a\"";
   EXPECT_NO_THROW(test::Compiler().Compile(MakeDelimitedSpec(test::kOpen, test::kClose, kLark)));
