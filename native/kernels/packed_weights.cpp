@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <utility>
 
 #include "base/check.h"
 #include "kernels/float16.h"
@@ -72,16 +71,12 @@ class BlockPacker {
   void PackPanel(int64_t panel, uint8_t* out) const {
     const int64_t first = panel * kPanelColumns;
     const int32_t columns = static_cast<int32_t>(std::min<int64_t>(kPanelColumns, source_.n - first));
-    const int32_t column_bytes = layout_.order == CodeOrder::kColumns ? 4 : 8;
     for (int32_t unit = 0; unit < layout_.units; ++unit) {
       if (unit % layout_.units_per_group == 0) {
         for (int32_t block = 0; block < layout_.blocks_per_group; ++block) PackHeader(first, columns, unit, block, out);
         out += layout_.header_bytes;
       }
-      for (int32_t column = 0; column < columns; ++column) {
-        uint8_t* const to = out + column * column_bytes;
-        layout_.bits == 4 ? PackCodes<4>(first + column, unit, to) : PackCodes<8>(first + column, unit, to);
-      }
+      layout_.bits == 4 ? PackCodes<4>(first, columns, unit, out) : PackCodes<8>(first, columns, unit, out);
       out += layout_.unit_bytes;
     }
   }
@@ -114,48 +109,66 @@ class BlockPacker {
     return source_.bits == 8 ? row[block] : static_cast<uint8_t>(row[block / 2] >> (block % 2 * 4) & 15);
   }
 
+  using Row = uint32_t[kPanelColumns];  // a word of each column
+
+  // In steps over all columns, which compilers make vectors of.
   template <int bits>
-  void PackCodes(int64_t column, int32_t unit, uint8_t* out) const {
+  void PackCodes(int64_t first, int32_t columns, int32_t unit, uint8_t* out) const {
     const int64_t begin = int64_t{unit} * kUnitK * bits / 8;
     const int64_t row_bytes = blocks_ * block_bytes_;
-    uint32_t codes[bits] = {};
-    std::memcpy(codes, source_.codes + column * row_bytes + begin,
-                static_cast<size_t>(std::min<int64_t>(sizeof(codes), row_bytes - begin)));
-    for (uint32_t& word : codes) word ^= middle_;
+    const auto bytes = static_cast<size_t>(std::min<int64_t>(kUnitK * bits / 8, row_bytes - begin));
+    Row words[bits] = {};
+    for (int32_t column = 0; column < columns; ++column) {
+      uint32_t codes[bits] = {};
+      std::memcpy(codes, source_.codes + (first + column) * row_bytes + begin, bytes);
+      for (int word = 0; word < bits; ++word) words[word][column] = codes[word] ^ middle_;
+    }
     if (layout_.order == CodeOrder::kColumns) {
-      for (int word = 0; word < bits; ++word) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 4);
+      std::memcpy(out, words, sizeof(words));
       return;
     }
-    for (int word = 0; word < bits; word += 2) Split<bits>(&codes[word], &codes[word + 1], 0);
-    if (layout_.order == CodeOrder::kChains) {
-      for (int word = 0; word < bits; word += 4) {
-        Split<bits>(&codes[word], &codes[word + 2], 1);
-        Split<bits>(&codes[word + 1], &codes[word + 3], 1);
-        std::swap(codes[word + 1], codes[word + 2]);
-      }
+    for (int word = 0; word < bits; word += 2) Split<bits>(words[word], words[word + 1], 0);
+    if (layout_.order == CodeOrder::kPairs) {
+      for (int word = 0; word < bits; word += 2) Interleave(words[word], words[word + 1], out + word * sizeof(Row));
+      return;
     }
-    for (int word = 0; word < bits; word += 2) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 8);
+    for (int word = 0; word < bits; word += 4) {
+      Split<bits>(words[word], words[word + 2], 1);
+      Split<bits>(words[word + 1], words[word + 3], 1);
+      Interleave(words[word], words[word + 2], out + word * sizeof(Row));
+      Interleave(words[word + 1], words[word + 3], out + (word + 2) * sizeof(Row));
+    }
   }
 
-  // Turns two words with the codes of successive positions into one with every other code, beginning with `lead`, and
-  // one with the others.
+  // Turns words with the codes of successive positions into ones with every other code, beginning with `lead`, and ones
+  // with the others.
   template <int bits>
-  static void Split(uint32_t* first, uint32_t* second, int lead) {
-    const uint64_t both = *first | uint64_t{*second} << 32;
-    *first = Squeeze<bits>(both >> (lead * bits));
-    *second = Squeeze<bits>(both >> ((1 - lead) * bits));
+  static void Split(Row& first, Row& second, int lead) {
+    for (int32_t column = 0; column < kPanelColumns; ++column) {
+      const uint32_t a = first[column], b = second[column];
+      first[column] = Squeeze<bits>(a >> (lead * bits)) | Squeeze<bits>(b >> (lead * bits)) << 16;
+      second[column] = Squeeze<bits>(a >> ((1 - lead) * bits)) | Squeeze<bits>(b >> ((1 - lead) * bits)) << 16;
+    }
   }
 
-  // Every other code, beginning with the lowest.
+  // Every other code, beginning with the lowest, in the lower half.
   template <int bits>
-  static uint32_t Squeeze(uint64_t codes) {
+  static uint32_t Squeeze(uint32_t codes) {
     if (bits == 4) {
-      codes &= 0x0f0f0f0f0f0f0f0fu;
+      codes &= 0x0f0f0f0fu;
       codes |= codes >> 4;
     }
-    codes &= 0x00ff00ff00ff00ffu;
-    codes = (codes | codes >> 8) & 0x0000ffff0000ffffu;
-    return static_cast<uint32_t>(codes | codes >> 16);
+    codes &= 0x00ff00ffu;
+    return (codes | codes >> 8) & 0xffffu;
+  }
+
+  static void Interleave(const Row& first, const Row& second, uint8_t* out) {
+    uint32_t words[2 * kPanelColumns];
+    for (int32_t column = 0; column < kPanelColumns; ++column) {
+      words[2 * column] = first[column];
+      words[2 * column + 1] = second[column];
+    }
+    std::memcpy(out, words, sizeof(words));
   }
 
   const NBitsSource& source_;
