@@ -13,8 +13,9 @@ namespace oga::kernels {
 namespace {
 
 constexpr float kLeastNormalHalf = 0x1p-14f;
-constexpr int kLargestHalfExponent = 15;  // the greatest scale lies in [2^14, 2^15)
-constexpr int kMostShift = 100;           // both powers of two, of scaling and of undoing it, are normal floats
+constexpr int kLargestHalfExponent = 15;         // the greatest scale lies in [2^14, 2^15)
+constexpr int64_t kBytesForThreads = 256 << 10;  // fewer are packed sooner than threads wake
+constexpr int kMostShift = 100;                  // both powers of two, of scaling and of undoing it, are normal floats
 
 // Chooses how scales are stored. `scale` is what they are multiplied by.
 void ChooseScales(const float* scales, int64_t count, PackedLayout* layout, float* scale) {
@@ -202,11 +203,18 @@ PackedWeights::PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena*
 
 void PackedWeights::Fill(WeightArena* arena, const ParallelFor& parallel_for,
                          const std::function<void(int64_t panel, uint8_t* memory)>& pack_panel) {
-  uint8_t* const data = arena->Allocate(static_cast<size_t>(layout_.panel_bytes * layout_.panels));
-  parallel_for(static_cast<size_t>(layout_.panels), [&](size_t i) {
+  const int64_t bytes = layout_.panel_bytes * layout_.panels;
+  uint8_t* const data = arena->Allocate(static_cast<size_t>(bytes));
+  const auto pack = [&](size_t i) {
     const auto panel = static_cast<int64_t>(i);
     pack_panel(panel, data + panel * layout_.panel_bytes);
-  });
+  };
+  const auto panels = static_cast<size_t>(layout_.panels);
+  if (bytes >= kBytesForThreads) {
+    parallel_for(panels, pack);
+  } else {
+    for (size_t i = 0; i < panels; ++i) pack(i);
+  }
   data_ = data;
 }
 
