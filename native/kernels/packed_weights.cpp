@@ -1,10 +1,10 @@
 #include "kernels/packed_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <utility>
 
 #include "base/check.h"
 #include "kernels/float16.h"
@@ -14,8 +14,9 @@ namespace oga::kernels {
 namespace {
 
 constexpr float kLeastNormalHalf = 0x1p-14f;
-constexpr int kLargestHalfExponent = 15;  // the greatest scale lies in [2^14, 2^15)
-constexpr int kMostShift = 100;           // both powers of two, of scaling and of undoing it, are normal floats
+constexpr int kLargestHalfExponent = 15;         // the greatest scale lies in [2^14, 2^15)
+constexpr int64_t kBytesForThreads = 256 << 10;  // fewer are packed sooner than threads wake
+constexpr int kMostShift = 100;                  // both powers of two, of scaling and of undoing it, are normal floats
 
 constexpr int32_t kHalfColumns = kPanelColumns / 2;
 
@@ -89,19 +90,14 @@ class BlockPacker {
         middle_(layout.zero_kind == ZeroKind::kNone ? (layout.bits == 4 ? 0x88888888u : 0x80808080u) : 0u) {}
 
   void PackPanel(int64_t panel, uint8_t* out) const {
-    const Half halves[] = {HalfOf(panel, 0), HalfOf(panel, 1)};
-    const int32_t column_bytes = layout_.order == CodeOrder::kColumns ? 4 : 8;
+    const Halves halves = {HalfOf(panel, 0), HalfOf(panel, 1)};
     for (int32_t unit = 0; unit < layout_.units; ++unit) {
-      const bool begins_group = unit % layout_.units_per_group == 0;
-      uint8_t* const codes = begins_group ? out + layout_.header_bytes : out;
-      for (const Half& half : halves) {
-        if (begins_group) PackHeader(half, unit, out);
-        for (int32_t column = 0; column < half.columns; ++column) {
-          uint8_t* const to = codes + (half.first_lane + column) * column_bytes;
-          layout_.bits == 4 ? PackCodes<4>(half, column, unit, to) : PackCodes<8>(half, column, unit, to);
-        }
+      if (unit % layout_.units_per_group == 0) {
+        for (const Half& half : halves) PackHeader(half, unit, out);
+        out += layout_.header_bytes;
       }
-      out = codes + layout_.unit_bytes;
+      layout_.bits == 4 ? PackCodes<4>(halves, unit, out) : PackCodes<8>(halves, unit, out);
+      out += layout_.unit_bytes;
     }
   }
 
@@ -113,6 +109,7 @@ class BlockPacker {
     int32_t columns;  // that the matrix has
     int32_t first_lane;
   };
+  using Halves = std::array<Half, 2>;
 
   Half HalfOf(int64_t panel, int half) const {
     const NBitsSource* const source = sources_.matrices[layout_.gated ? half : 0];
@@ -155,47 +152,67 @@ class BlockPacker {
     return source.bits == 8 ? row[block] : static_cast<uint8_t>(row[block / 2] >> (block % 2 * 4) & 15);
   }
 
+  using Row = uint32_t[kPanelColumns];  // a word of each column
+
+  // In steps over all columns, which compilers make vectors of.
   template <int bits>
-  void PackCodes(const Half& half, int32_t column, int32_t unit, uint8_t* out) const {
+  void PackCodes(const Halves& halves, int32_t unit, uint8_t* out) const {
     const int64_t begin = int64_t{unit} * kUnitK * bits / 8;
-    uint32_t codes[bits] = {};
-    std::memcpy(codes, half.source->codes + (half.first_column + column) * row_bytes_ + begin,
-                static_cast<size_t>(std::min<int64_t>(sizeof(codes), row_bytes_ - begin)));
-    for (uint32_t& word : codes) word ^= middle_;
-    if (layout_.order == CodeOrder::kColumns) {
-      for (int word = 0; word < bits; ++word) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 4);
-      return;
-    }
-    for (int word = 0; word < bits; word += 2) Split<bits>(&codes[word], &codes[word + 1], 0);
-    if (layout_.order == CodeOrder::kChains) {
-      for (int word = 0; word < bits; word += 4) {
-        Split<bits>(&codes[word], &codes[word + 2], 1);
-        Split<bits>(&codes[word + 1], &codes[word + 3], 1);
-        std::swap(codes[word + 1], codes[word + 2]);
+    const auto bytes = static_cast<size_t>(std::min<int64_t>(kUnitK * bits / 8, row_bytes_ - begin));
+    Row words[bits] = {};
+    for (const Half& half : halves) {
+      for (int32_t column = 0; column < half.columns; ++column) {
+        uint32_t codes[bits] = {};
+        std::memcpy(codes, half.source->codes + (half.first_column + column) * row_bytes_ + begin, bytes);
+        for (int word = 0; word < bits; ++word) words[word][half.first_lane + column] = codes[word] ^ middle_;
       }
     }
-    for (int word = 0; word < bits; word += 2) std::memcpy(out + word * kPanelColumns * 4, &codes[word], 8);
+    if (layout_.order == CodeOrder::kColumns) {
+      std::memcpy(out, words, sizeof(words));
+      return;
+    }
+    for (int word = 0; word < bits; word += 2) Split<bits>(words[word], words[word + 1], 0);
+    if (layout_.order == CodeOrder::kPairs) {
+      for (int word = 0; word < bits; word += 2) Interleave(words[word], words[word + 1], out + word * sizeof(Row));
+      return;
+    }
+    for (int word = 0; word < bits; word += 4) {
+      Split<bits>(words[word], words[word + 2], 1);
+      Split<bits>(words[word + 1], words[word + 3], 1);
+      Interleave(words[word], words[word + 2], out + word * sizeof(Row));
+      Interleave(words[word + 1], words[word + 3], out + (word + 2) * sizeof(Row));
+    }
   }
 
-  // Turns two words with the codes of successive positions into one with every other code, beginning with `lead`, and
-  // one with the others.
+  // Turns words with the codes of successive positions into ones with every other code, beginning with `lead`, and ones
+  // with the others.
   template <int bits>
-  static void Split(uint32_t* first, uint32_t* second, int lead) {
-    const uint64_t both = *first | uint64_t{*second} << 32;
-    *first = Squeeze<bits>(both >> (lead * bits));
-    *second = Squeeze<bits>(both >> ((1 - lead) * bits));
+  static void Split(Row& first, Row& second, int lead) {
+    for (int32_t column = 0; column < kPanelColumns; ++column) {
+      const uint32_t a = first[column], b = second[column];
+      first[column] = Squeeze<bits>(a >> (lead * bits)) | Squeeze<bits>(b >> (lead * bits)) << 16;
+      second[column] = Squeeze<bits>(a >> ((1 - lead) * bits)) | Squeeze<bits>(b >> ((1 - lead) * bits)) << 16;
+    }
   }
 
-  // Every other code, beginning with the lowest.
+  // Every other code, beginning with the lowest, in the lower half.
   template <int bits>
-  static uint32_t Squeeze(uint64_t codes) {
+  static uint32_t Squeeze(uint32_t codes) {
     if (bits == 4) {
-      codes &= 0x0f0f0f0f0f0f0f0fu;
+      codes &= 0x0f0f0f0fu;
       codes |= codes >> 4;
     }
-    codes &= 0x00ff00ff00ff00ffu;
-    codes = (codes | codes >> 8) & 0x0000ffff0000ffffu;
-    return static_cast<uint32_t>(codes | codes >> 16);
+    codes &= 0x00ff00ffu;
+    return (codes | codes >> 8) & 0xffffu;
+  }
+
+  static void Interleave(const Row& first, const Row& second, uint8_t* out) {
+    uint32_t words[2 * kPanelColumns];
+    for (int32_t column = 0; column < kPanelColumns; ++column) {
+      words[2 * column] = first[column];
+      words[2 * column + 1] = second[column];
+    }
+    std::memcpy(out, words, sizeof(words));
   }
 
   const Sources& sources_;
@@ -234,11 +251,18 @@ PackedWeights::PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena*
 
 void PackedWeights::Fill(WeightArena* arena, const ParallelFor& parallel_for,
                          const std::function<void(int64_t panel, uint8_t* memory)>& pack_panel) {
-  uint8_t* const data = arena->Allocate(static_cast<size_t>(layout_.panel_bytes * layout_.panels));
-  parallel_for(static_cast<size_t>(layout_.panels), [&](size_t i) {
+  const int64_t bytes = layout_.panel_bytes * layout_.panels;
+  uint8_t* const data = arena->Allocate(static_cast<size_t>(bytes));
+  const auto pack = [&](size_t i) {
     const auto panel = static_cast<int64_t>(i);
     pack_panel(panel, data + panel * layout_.panel_bytes);
-  });
+  };
+  const auto panels = static_cast<size_t>(layout_.panels);
+  if (bytes >= kBytesForThreads) {
+    parallel_for(panels, pack);
+  } else {
+    for (size_t i = 0; i < panels; ++i) pack(i);
+  }
   data_ = data;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "kernels/float16.h"
+#include "native/kernels/dense_case.h"
 #include "native/kernels/nbits_case.h"
 #include "native/kernels/paged_attention_case.h"
 
@@ -135,6 +136,33 @@ TEST(PackedMatMul, LeavesTheThreadsDenormalModeAlone) {
     const NBitsCase matmul(NBitsSpec{}, 2);
     matmul.Run(isa);
     EXPECT_NE(tiny * 0.5f, 0.0f) << CpuIsaName(isa);
+  }
+}
+
+// Large enough that threads share the work.
+TEST(PackedWeights, AreTheSameBytesOnAnyThreads) {
+  NBitsSpec blocks;
+  blocks.k = 1000;
+  blocks.n = 810;
+  DenseSpec dense;
+  dense.k = 500;
+  dense.n = 450;
+  const NBitsCase matmul(blocks, 1);
+  const DenseCase product(dense, 1);
+  const auto bytes_of = [](const PackedWeights& weights) {
+    const size_t size = static_cast<size_t>(weights.layout().panel_bytes * weights.layout().panels);
+    return std::vector<uint8_t>(weights.data(), weights.data() + size);
+  };
+  for (const CpuIsa isa : NBitsIsas()) {
+    WeightArena arena;
+    const auto pack = [&](const ParallelFor& parallel_for) {
+      return std::pair(bytes_of(PackedWeights(isa, matmul.Source(), &arena, parallel_for)),
+                       bytes_of(PackedWeights(isa, product.Source(), DensePrecision::kBfloat16, &arena, parallel_for)));
+    };
+    const auto alone = pack(Serially);
+    EXPECT_GT(std::min(alone.first.size(), alone.second.size()), size_t{256} << 10);
+    EXPECT_TRUE(pack(OnFourThreads) == alone) << CpuIsaName(isa);
+    EXPECT_TRUE(pack(Reversed) == alone) << CpuIsaName(isa);
   }
 }
 
