@@ -11,7 +11,6 @@ namespace oga::kernels {
 
 namespace {
 
-constexpr float kLog2E = 1.44269504f;
 constexpr int32_t kWriteTokens = 8;        // new tokens of one work item of the write phase
 constexpr int64_t kBusyItems = 64;         // so many keep all threads busy; more only cost
 constexpr int32_t kPartialFloats = 32768;  // scratch of the calling thread for split rows
@@ -35,8 +34,11 @@ PagedAttentionCall MakeCall(const PagedAttentionArgs& args) {
   call.group_size = shape.num_heads / shape.num_kv_heads;
   call.padded_head_size = (shape.head_size + 15) / 16 * 16;
   call.tile_queries = std::min(kMaxTileQueries, kTileFloats / shape.head_size);
-  const float scale = args.params.scale;
-  call.score_scale = (scale == 0.0f ? 1.0f / std::sqrt(static_cast<float>(shape.head_size)) : scale) * kLog2E;
+  const float softcap = args.params.softcap;
+  float scale = args.params.scale;
+  if (scale == 0.0f) scale = 1.0f / std::sqrt(static_cast<float>(shape.head_size));
+  call.score_scale = softcap > 0.0f ? scale / softcap : scale * kLog2E;
+  call.score_cap = softcap * kLog2E;
   return call;
 }
 
@@ -157,6 +159,18 @@ void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionC
 }
 
 }  // namespace
+
+int32_t CacheElementBytes(CacheType type) {
+  switch (type) {
+    case CacheType::kFloat32: break;
+    case CacheType::kFloat16:
+    case CacheType::kBfloat16: return 2;
+    case CacheType::kInt8: return 1;
+  }
+  return 4;
+}
+
+int32_t ActivationBytes(ActivationType type) { return type == ActivationType::kFloat32 ? 4 : 2; }
 
 void PagedAttention(CpuIsa isa, const PagedAttentionArgs& args, const ParallelFor& parallel_for) {
   const PagedAttentionVariant& variant = VariantOf(isa);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/paged_attention_heads.h"
 #include "kernels/paged_attention_variant.h"
 #include "kernels/paged_attention_write.h"
 #include "kernels/simd_math.h"
@@ -102,18 +103,37 @@ inline void MergeQuery(const PagedAttentionCall& call, float highest, float weig
   }
 }
 
+// What turns a query's weighted sum into its output. A sink adds its weight to the others' and no value.
+template <class S>
+inline float Normalizer(float highest, float weight, const float* sink) {
+  if (sink == nullptr) return 1.0f / weight;
+  const float level = *sink * kLog2E;
+  if (level <= highest) return 1.0f / (weight + S::First(Exp2<S>(S::Broadcast(level - highest))));
+  const float drop = S::First(Exp2<S>(S::Broadcast(highest - level)));
+  return drop / (S::First(S::MulAdd(S::Broadcast(weight), S::Broadcast(drop), S::Broadcast(1.0f))));
+}
+
 template <class S>
 inline void WriteOutput(const PagedAttentionCall& call, const QueryTile& tile, const Partial& running) {
-  const PagedAttentionShape& shape = call.args.shape;
+  const PagedAttentionArgs& args = call.args;
+  const int32_t head_size = args.shape.head_size;
+  const ChannelScales scales(args.value_scale, tile.kv_head, head_size);
   alignas(64) float row[kMaxHeadSize + 16];
   for (int32_t i = 0; i < tile.num_queries; ++i) {
     const int32_t query = tile.first_query + i;
     const int32_t head = tile.kv_head * call.group_size + query % call.group_size;
-    const int64_t token = call.args.cumulative_lengths[tile.row] + query / call.group_size;
+    const int64_t token = args.cumulative_lengths[tile.row] + query / call.group_size;
     const float* sums = running.values + i * running.stride;
-    const auto inverse = S::Broadcast(1.0f / running.weight[i]);
-    for (int32_t d = 0; d < call.padded_head_size; d += 16) S::Store(row + d, S::Mul(S::Load(sums + d), inverse));
-    CopyRow<S>(row, shape.head_size, call.args.output + (token * shape.num_heads + head) * shape.head_size);
+    float memory;
+    const float* sink =
+        args.head_sink == nullptr ? nullptr : ReadRow<S>(args.activation_type, args.head_sink, head, 1, &memory);
+    const auto factor = S::Broadcast(Normalizer<S>(running.highest[i], running.weight[i], sink));
+    for (int32_t d = 0; d < call.padded_head_size; d += 16) S::Store(row + d, S::Mul(S::Load(sums + d), factor));
+    if (scales.data != nullptr) {
+      for (int32_t d = 0; d < head_size; ++d) row[d] *= scales[d];
+    }
+    const int64_t first = (token * args.shape.num_heads + head) * head_size;
+    StoreActivations<S>(args.activation_type, row, head_size, args.output, first);
   }
 }
 
@@ -181,15 +201,20 @@ class TileAttention {
     return call_.args.past_lengths[tile_.row] + (tile_.first_query + i) / call_.group_size;
   }
 
+  // A key's scale goes into the query: products with the cache's codes are then products with the keys.
   void PrepareQueries() {
     const PagedAttentionArgs& args = call_.args;
+    HeadReader<S> reader(call_, args.query, args.query_stride, args.query_norm);
+    const ChannelScales scales(args.key_scale, tile_.kv_head, head_size_);
     for (int32_t i = 0; i < tile_.num_queries; ++i) {
       const int32_t query = tile_.first_query + i;
       const int32_t head = tile_.kv_head * call_.group_size + query % call_.group_size;
       const int64_t token = args.cumulative_lengths[tile_.row] + query / call_.group_size;
       float* row = queries_ + i * head_size_;
-      RotateHead<S>(call_, Position(i), args.query + token * args.query_stride + head * head_size_, row);
+      reader.Read(token, head, Position(i), row);
       for (int32_t d = 0; d < head_size_; ++d) row[d] *= call_.score_scale;
+      if (scales.data == nullptr) continue;
+      for (int32_t d = 0; d < head_size_; ++d) row[d] *= scales[d];
     }
   }
 
@@ -277,6 +302,7 @@ class TileAttention {
     weight_[query] = 0.0f;
     if (span.begin >= span.end) return;
     float* scores = scores_ + query * kKvSplit;
+    if (call_.score_cap > 0.0f) CapScores(span, scores);
     const Vec nothing = S::Broadcast(-__builtin_inff());
     const Vec zero = S::Broadcast(0.0f);
     Vec highest = nothing;
@@ -293,6 +319,13 @@ class TileAttention {
       sum = S::Add(sum, kept);
     }
     weight_[query] = S::ReduceAdd(sum);
+  }
+
+  void CapScores(Span span, float* scores) const {
+    const auto cap = S::Broadcast(call_.score_cap);
+    for (int32_t start = span.begin / 16 * 16; start < span.end; start += 16) {
+      S::Store(scores + start, S::Mul(cap, Tanh<S>(S::Load(scores + start))));
+    }
   }
 
   // Queries of one register tile see nearly the same positions: what all see goes through the tile, and the few

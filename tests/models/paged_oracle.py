@@ -20,16 +20,38 @@ from onnx.reference.op_run import OpRun
 Array = npt.NDArray[Any]
 
 
-def rotate(heads: Array, positions: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
-    """Rotary embedding of heads [tokens, heads, head_size]; channels beyond twice the tables' width pass through."""
+def rotate(heads: Array, positions: Array, cos: Array, sin: Array, *, interleaved: bool, offset: int = 0) -> Array:
+    """Rotary embedding of heads [tokens, heads, head_size]: twice the tables' width of channels behind ``offset``."""
     half = cos.shape[1]
     c, s = cos[positions][:, None].astype(np.float64), sin[positions][:, None].astype(np.float64)
     rotated = heads.astype(np.float64).copy()
-    pairs = rotated[..., : 2 * half]
+    pairs = rotated[..., offset : offset + 2 * half]
     first, second = (pairs[..., 0::2], pairs[..., 1::2]) if interleaved else (pairs[..., :half], pairs[..., half:])
     turned = first * c - second * s, second * c + first * s
     first[...], second[...] = turned
     return rotated
+
+
+def normalise(heads: Array, gains: Array | None, epsilon: float) -> Array:
+    """RMS norm of each head [tokens, heads, head_size] with ``gains`` [head_size]; the heads themselves without."""
+    wide = heads.astype(np.float64)
+    if gains is None:
+        return wide
+    return wide / np.sqrt((wide**2).mean(-1, keepdims=True) + epsilon) * gains.astype(np.float64)
+
+
+def to_cache(values: Array, cache: Array, scale: Array | None) -> Array:
+    """Heads [kv_heads, head_size] as ``cache`` stores them: codes of steps of ``scale``, or rounded numbers."""
+    if scale is None:
+        return values.astype(cache.dtype)
+    steps = values / (scale.astype(np.float64).reshape(values.shape) if scale.size > 1 else scale[0])
+    return np.clip(np.rint(steps), -128, 127).astype(np.int8)
+
+
+def from_cache(stored: Array, scale: Array | None) -> Array:
+    """What cached heads [..., kv_heads, head_size] stand for, as float64."""
+    wide = stored.astype(np.float64)
+    return wide if scale is None else wide * (scale.reshape(stored.shape[-2:]) if scale.size > 1 else scale[0])
 
 
 def paged_attention(
@@ -48,7 +70,16 @@ def paged_attention(
     kv_num_heads: int,
     scale: float | None = None,
     interleaved: bool = False,
+    rotary_offset: int = 0,
     window: int = -1,
+    softcap: float = 0.0,
+    epsilon: float = 1e-6,
+    slot_mapping: Array | None = None,
+    head_sink: Array | None = None,
+    q_norm: Array | None = None,
+    k_norm: Array | None = None,
+    k_scale: Array | None = None,
+    v_scale: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Attention of packed ragged rows over a paged cache.
 
@@ -67,7 +98,17 @@ def paged_attention(
         kv_num_heads: key-value heads.
         scale: of the scores; 1 / sqrt(head_size) when None or 0.
         interleaved: rotated channels are neighbours instead of halves.
+        rotary_offset: the first channel that is rotated.
         window: keys that a query sees, itself included; no limit when not positive.
+        softcap: scores become softcap * tanh(score / softcap); 0 for none.
+        epsilon: of the norm.
+        slot_mapping: [tokens] where each token is cached, block * block_size + slot, or -1 for nowhere; by the table
+            when None.
+        head_sink: [heads], a logit of each head's softmax that carries no value.
+        q_norm: [head_size] gains of the queries' RMS norm before their rotation.
+        k_norm: of the keys.
+        k_scale: [1] or [kv_heads, 1, head_size], the step of an int8 key cache; None for a cache of floats.
+        v_scale: of the value cache.
 
     Returns:
         The output [tokens, heads * head_size] as float64, and both caches with the new tokens written.
@@ -76,13 +117,14 @@ def paged_attention(
     if key is None or value is None:
         widths = [num_heads * head_size, (num_heads + kv_num_heads) * head_size]
         query, key, value = np.split(query, widths, axis=-1)
-    queries = query.reshape(-1, num_heads, head_size).astype(np.float64)
-    keys, values = (part.reshape(-1, kv_num_heads, head_size) for part in (key, value))
+    queries = normalise(query.reshape(-1, num_heads, head_size), q_norm, epsilon)
+    keys = normalise(key.reshape(-1, kv_num_heads, head_size), k_norm, epsilon)
+    values = value.reshape(-1, kv_num_heads, head_size).astype(np.float64)
     lengths = np.diff(cumulative)
     positions = np.concatenate([first + np.arange(n) for first, n in zip(past, lengths, strict=True)])
     if cos is not None and sin is not None:
-        queries = rotate(queries, positions, cos, sin, interleaved=interleaved)
-        keys = rotate(keys, positions, cos, sin, interleaved=interleaved)
+        queries = rotate(queries, positions, cos, sin, interleaved=interleaved, offset=rotary_offset)
+        keys = rotate(keys, positions, cos, sin, interleaved=interleaved, offset=rotary_offset)
     key_cache, value_cache = key_cache.copy(), value_cache.copy()
     output = np.zeros_like(queries)
     group = num_heads // kv_num_heads
@@ -90,22 +132,33 @@ def paged_attention(
     for row, table in enumerate(block_table):
         for token in range(cumulative[row], cumulative[row + 1]):
             slot = table[positions[token] // block_size], positions[token] % block_size
-            key_cache[slot], value_cache[slot] = keys[token], values[token]
+            if slot_mapping is not None:
+                slot = divmod(slot_mapping[token], block_size)
+            if slot[0] >= 0:
+                key_cache[slot] = to_cache(keys[token], key_cache, k_scale)
+                value_cache[slot] = to_cache(values[token], value_cache, v_scale)
         own = np.arange(past[row] + lengths[row])
         slots = table[own // block_size], own % block_size
-        row_keys, row_values = (cache[slots].astype(np.float64).repeat(group, 1) for cache in (key_cache, value_cache))
+        row_keys = from_cache(key_cache[slots], k_scale).repeat(group, 1)
+        row_values = from_cache(value_cache[slots], v_scale).repeat(group, 1)
         for token in range(cumulative[row], cumulative[row + 1]):
             begin = max(0, positions[token] + 1 - window) if window > 0 else 0
             seen = slice(begin, positions[token] + 1)
             scores = np.einsum("khd,hd->hk", row_keys[seen], queries[token]) * factor
-            weights = np.exp(scores - scores.max(-1, keepdims=True))
-            weights /= weights.sum(-1, keepdims=True)
+            if softcap:
+                scores = softcap * np.tanh(scores / softcap)
+            highest = scores.max(-1, keepdims=True)
+            weights = np.exp(scores - highest)
+            total = weights.sum(-1, keepdims=True)
+            if head_sink is not None:
+                total += np.exp(head_sink.astype(np.float64)[:, None] - highest)
+            weights /= total
             output[token] = np.einsum("hk,khd->hd", weights, row_values[seen])
     return output.reshape(len(queries), -1), key_cache, value_cache
 
 
 class PagedAttention(OpRun):
-    """The operator as the evaluator calls it; refuses what ``paged_attention`` does not compute."""
+    """The operator as the evaluator calls it."""
 
     op_domain = "com.microsoft"
 
@@ -113,8 +166,7 @@ class PagedAttention(OpRun):
         # The evaluator passes whatever an unnamed output left behind for an unnamed input.
         given = [value if name else None for name, value in zip(self.onnx_node.input, inputs, strict=True)]
         given += [None] * (17 - len(given))
-        if any(value is not None for value in given[10:16]) or attributes.get("softcap"):
-            raise ValueError("the oracle has no slot mapping, sinks, norms, cache scales or softcap")
+        names = ["slot_mapping", "head_sink", "q_norm", "k_norm", "k_scale", "v_scale"]
         rotary = attributes.get("do_rotary")
         output, key_cache, value_cache = paged_attention(
             *given[:8],
@@ -123,9 +175,13 @@ class PagedAttention(OpRun):
             kv_num_heads=attributes["kv_num_heads"],
             scale=attributes.get("scale"),
             interleaved=bool(attributes.get("rotary_interleaved")),
+            rotary_offset=attributes.get("rotary_offset") or 0,
             window=attributes.get("local_window_size") or -1,
+            softcap=attributes.get("softcap") or 0.0,
+            epsilon=attributes.get("qk_norm_epsilon") or 1e-6,
+            **dict(zip(names, given[10:16], strict=True)),
         )
-        return output.astype(np.float32), key_cache, value_cache
+        return output.astype(given[0].dtype), key_cache, value_cache
 
 
 class SkipSimplifiedLayerNormalization(OpRun):
