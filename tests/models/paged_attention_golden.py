@@ -22,7 +22,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-from paged_oracle import paged_attention
+from paged_oracle import Options, paged_attention
 
 Array = npt.NDArray[Any]
 
@@ -59,14 +59,48 @@ class Call:
         """Returns the call with its wanted results as one record of the file."""
         random = np.random.default_rng(self.seed)
         past = np.array([row[0] for row in self.lengths], np.int32)
-        new = np.array([row[1] for row in self.lengths], np.int32)
-        ends = past + new
-        cumulative = np.cumsum([0, *new]).astype(np.int32)
-        tokens = int(cumulative[-1])
+        ends = past + np.array([row[1] for row in self.lengths], np.int32)
+        cumulative = np.cumsum([0, *(ends - past)]).astype(np.int32)
+        table, caches = self.filled_caches(past, ends, random)
+        narrow = self.activation_tensors(int(cumulative[-1]), int(ends.max()), random)
+        cos, sin, query, key, value, q_norm, k_norm, sinks = narrow
+        in_codes = self.cache is np.int8
+        scale_shape = (self.kv_heads, 1, self.head_size) if self.channel_scales else (1,)
+        scales = [random.uniform(0.004, 0.009, scale_shape if in_codes else 0).astype(np.float32) for _ in range(2)]
+        slots = self.slots(past, ends, table) if self.mapped else np.zeros(0, np.int32)
+        options = Options(
+            scale=self.scale,
+            interleaved=self.interleaved,
+            rotary_offset=self.rotary_offset,
+            window=self.window,
+            softcap=self.softcap,
+            epsilon=self.epsilon,
+            slot_mapping=slots if self.mapped else None,
+            head_sink=sinks if self.sinks else None,
+            q_norm=q_norm if self.norm else None,
+            k_norm=k_norm if self.norm else None,
+            k_scale=scales[0] if in_codes else None,
+            v_scale=scales[1] if in_codes else None,
+        )
+        tables = (cos, sin) if self.rotary_dim else (None, None)
+        heads = {"num_heads": self.heads, "kv_num_heads": self.kv_heads}
+        wanted, *wanted_caches = paged_attention(
+            query, key, value, *caches, cumulative, past, table, *tables, **heads, options=options
+        )
+        fields = [len(query), len(past), self.heads, self.kv_heads, self.head_size, len(caches[0]), self.block_size]
+        fields += [table.shape[1], CACHES.index(self.cache), self.window, self.rotary_dim, self.interleaved, len(cos)]
+        fields += [self.packed, FLOATS.index(self.activations), self.rotary_offset, self.norm, self.sinks]
+        fields += [(2 if self.channel_scales else 1) if in_codes else 0, self.mapped]
+        numbers = [np.array(fields, "<i4"), np.array([self.scale, self.softcap, self.epsilon], "<f4")]
+        arrays = [*numbers, cumulative, past, table, slots, *narrow, *scales, *caches, wanted.astype(np.float32)]
+        return b"".join(array.tobytes() for array in (*arrays, *wanted_caches))
+
+    def filled_caches(self, past: Array, ends: Array, random: np.random.Generator) -> tuple[Array, list[Array]]:
+        """Returns the block table, and the caches of keys and values that hold what rows have already."""
         used = -(-ends // self.block_size)
         blocks = int(used.sum()) + 5
         free = list(random.permutation(blocks).astype(np.int32))
-        table = np.full((len(new), int(used.max()) + 1), -1, np.int32)
+        table = np.full((len(past), int(used.max()) + 1), -1, np.int32)
         cache_shape = (blocks, self.block_size, self.kv_heads, self.head_size)
         in_codes = self.cache is np.int8
         caches = [np.full(cache_shape, -128 if in_codes else np.nan, self.cache) for _ in range(2)]
@@ -78,68 +112,27 @@ class Call:
             for cache in caches:
                 values = random.uniform(-1, 1, (len(held), self.kv_heads, self.head_size)) * (128 if in_codes else 1)
                 cache[table[row, held // self.block_size], held % self.block_size] = values
+        return table, caches
+
+    def activation_tensors(self, tokens: int, positions: int, random: np.random.Generator) -> list[Array]:
+        """Returns cos, sin, query, key, value, q_norm, k_norm and head_sink."""
         widths = [self.heads * self.head_size, self.kv_heads * self.head_size, self.kv_heads * self.head_size]
         query, key, value = (random.uniform(-1, 1, (tokens, width)) for width in widths)
         half = self.rotary_dim // 2
-        angles = np.arange(int(ends.max()))[:, None] * 10000.0 ** (-np.arange(half) / max(half, 1))
+        angles = np.arange(positions)[:, None] * 10000.0 ** (-np.arange(half) / max(half, 1))
         gains = [random.uniform(0.5, 2, self.head_size if self.norm else 0) for _ in range(2)]
         sinks = random.uniform(-3, 6, self.heads if self.sinks else 0)
-        narrow = [np.cos(angles), np.sin(angles), 4 * query, key, value, *gains, sinks]
-        cos, sin, query, key, value, q_norm, k_norm, sinks = (part.astype(self.activations) for part in narrow)
-        scale_shape = (self.kv_heads, 1, self.head_size) if self.channel_scales else (1,)
-        k_scale, v_scale = (
-            random.uniform(0.004, 0.009, scale_shape if in_codes else 0).astype(np.float32) for _ in range(2)
-        )
-        slots = np.array(
-            [
-                table[row, position // self.block_size] * self.block_size + position % self.block_size
-                for row, (first, end) in enumerate(zip(past, ends, strict=True))
-                for position in range(first, end)
-                if self.mapped
-            ],
-            np.int32,
-        )
-        wanted, *wanted_caches = paged_attention(
-            query,
-            key,
-            value,
-            caches[0],
-            caches[1],
-            cumulative,
-            past,
-            table,
-            cos if half else None,
-            sin if half else None,
-            num_heads=self.heads,
-            kv_num_heads=self.kv_heads,
-            scale=self.scale,
-            interleaved=self.interleaved,
-            rotary_offset=self.rotary_offset,
-            window=self.window,
-            softcap=self.softcap,
-            epsilon=self.epsilon,
-            slot_mapping=slots if self.mapped else None,
-            head_sink=sinks if self.sinks else None,
-            q_norm=q_norm if self.norm else None,
-            k_norm=k_norm if self.norm else None,
-            k_scale=k_scale if in_codes else None,
-            v_scale=v_scale if in_codes else None,
-        )
-        fields = [tokens, len(new), self.heads, self.kv_heads, self.head_size, blocks, self.block_size, table.shape[1]]
-        fields += [CACHES.index(self.cache), self.window, self.rotary_dim, self.interleaved, len(angles), self.packed]
-        scaling = (2 if self.channel_scales else 1) if in_codes else 0
-        fields += [FLOATS.index(self.activations), self.rotary_offset, self.norm, self.sinks, scaling, self.mapped]
-        arrays = [cumulative, past, table, slots, cos, sin, query, key, value, q_norm, k_norm, sinks, k_scale, v_scale]
-        arrays += [*caches, wanted.astype(np.float32)]
-        return b"".join(
-            array.tobytes()
-            for array in (
-                np.array(fields, "<i4"),
-                np.array([self.scale, self.softcap, self.epsilon], "<f4"),
-                *arrays,
-                *wanted_caches,
-            )
-        )
+        wide = [np.cos(angles), np.sin(angles), 4 * query, key, value, *gains, sinks]
+        return [part.astype(self.activations) for part in wide]
+
+    def slots(self, past: Array, ends: Array, table: Array) -> Array:
+        """Returns the slot of each token, as the table has it."""
+        placed = [
+            table[row, position // self.block_size] * self.block_size + position % self.block_size
+            for row, (first, end) in enumerate(zip(past, ends, strict=True))
+            for position in range(first, end)
+        ]
+        return np.array(placed, np.int32)
 
 
 def calls() -> list[Call]:

@@ -54,6 +54,54 @@ def from_cache(stored: Array, scale: Array | None) -> Array:
     return wide if scale is None else wide * (scale.reshape(stored.shape[-2:]) if scale.size > 1 else scale[0])
 
 
+@dataclass(frozen=True)
+class Options:
+    """What a PagedAttention node may be told besides its usual inputs.
+
+    Attributes:
+        scale: of the scores; 1 / sqrt(head_size) when None or 0.
+        interleaved: rotated channels are neighbours instead of halves.
+        rotary_offset: the first channel that is rotated.
+        window: keys that a query sees, itself included; no limit when not positive.
+        softcap: scores become softcap * tanh(score / softcap); 0 for none.
+        epsilon: of the norm.
+        slot_mapping: [tokens] where each token is cached, block * block_size + slot, or -1 for nowhere; by the table
+            when None.
+        head_sink: [heads], a logit of each head's softmax that carries no value.
+        q_norm: [head_size] gains of the queries' RMS norm before their rotation.
+        k_norm: of the keys.
+        k_scale: [1] or [kv_heads, 1, head_size], the step of an int8 key cache; None for a cache of floats.
+        v_scale: of the value cache.
+    """
+
+    scale: float | None = None
+    interleaved: bool = False
+    rotary_offset: int = 0
+    window: int = -1
+    softcap: float = 0.0
+    epsilon: float = 1e-6
+    slot_mapping: Array | None = None
+    head_sink: Array | None = None
+    q_norm: Array | None = None
+    k_norm: Array | None = None
+    k_scale: Array | None = None
+    v_scale: Array | None = None
+
+
+def attend(query: Array, keys: Array, values: Array, options: Options) -> Array:
+    """One query [heads, head_size] over the keys and values [seen, heads, head_size] it sees."""
+    scores = np.einsum("khd,hd->hk", keys, query) * (options.scale or query.shape[-1] ** -0.5)
+    if options.softcap:
+        scores = options.softcap * np.tanh(scores / options.softcap)
+    highest = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - highest)
+    total = weights.sum(-1, keepdims=True)
+    if options.head_sink is not None:
+        total += np.exp(options.head_sink.astype(np.float64)[:, None] - highest)
+    attended: Array = np.einsum("hk,khd->hd", weights / total, values)
+    return attended
+
+
 def paged_attention(
     query: Array,
     key: Array | None,
@@ -68,18 +116,7 @@ def paged_attention(
     *,
     num_heads: int,
     kv_num_heads: int,
-    scale: float | None = None,
-    interleaved: bool = False,
-    rotary_offset: int = 0,
-    window: int = -1,
-    softcap: float = 0.0,
-    epsilon: float = 1e-6,
-    slot_mapping: Array | None = None,
-    head_sink: Array | None = None,
-    q_norm: Array | None = None,
-    k_norm: Array | None = None,
-    k_scale: Array | None = None,
-    v_scale: Array | None = None,
+    options: Options,
 ) -> tuple[Array, Array, Array]:
     """Attention of packed ragged rows over a paged cache.
 
@@ -96,65 +133,57 @@ def paged_attention(
         sin: like ``cos``.
         num_heads: query heads.
         kv_num_heads: key-value heads.
-        scale: of the scores; 1 / sqrt(head_size) when None or 0.
-        interleaved: rotated channels are neighbours instead of halves.
-        rotary_offset: the first channel that is rotated.
-        window: keys that a query sees, itself included; no limit when not positive.
-        softcap: scores become softcap * tanh(score / softcap); 0 for none.
-        epsilon: of the norm.
-        slot_mapping: [tokens] where each token is cached, block * block_size + slot, or -1 for nowhere; by the table
-            when None.
-        head_sink: [heads], a logit of each head's softmax that carries no value.
-        q_norm: [head_size] gains of the queries' RMS norm before their rotation.
-        k_norm: of the keys.
-        k_scale: [1] or [kv_heads, 1, head_size], the step of an int8 key cache; None for a cache of floats.
-        v_scale: of the value cache.
+        options: of the node.
 
     Returns:
         The output [tokens, heads * head_size] as float64, and both caches with the new tokens written.
     """
-    block_size, head_size = key_cache.shape[1], key_cache.shape[3]
+    head_size = key_cache.shape[3]
     if key is None or value is None:
         widths = [num_heads * head_size, (num_heads + kv_num_heads) * head_size]
         query, key, value = np.split(query, widths, axis=-1)
-    queries = normalise(query.reshape(-1, num_heads, head_size), q_norm, epsilon)
-    keys = normalise(key.reshape(-1, kv_num_heads, head_size), k_norm, epsilon)
+    queries = normalise(query.reshape(-1, num_heads, head_size), options.q_norm, options.epsilon)
+    keys = normalise(key.reshape(-1, kv_num_heads, head_size), options.k_norm, options.epsilon)
     values = value.reshape(-1, kv_num_heads, head_size).astype(np.float64)
     lengths = np.diff(cumulative)
     positions = np.concatenate([first + np.arange(n) for first, n in zip(past, lengths, strict=True)])
     if cos is not None and sin is not None:
-        queries = rotate(queries, positions, cos, sin, interleaved=interleaved, offset=rotary_offset)
-        keys = rotate(keys, positions, cos, sin, interleaved=interleaved, offset=rotary_offset)
+        turn = {"interleaved": options.interleaved, "offset": options.rotary_offset}
+        queries, keys = (rotate(heads, positions, cos, sin, **turn) for heads in (queries, keys))
     key_cache, value_cache = key_cache.copy(), value_cache.copy()
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    _write(keys, values, key_cache, value_cache, rows, positions, block_table, options)
     output = np.zeros_like(queries)
-    group = num_heads // kv_num_heads
-    factor = scale or head_size**-0.5
-    for row, table in enumerate(block_table):
-        for token in range(cumulative[row], cumulative[row + 1]):
-            slot = table[positions[token] // block_size], positions[token] % block_size
-            if slot_mapping is not None:
-                slot = divmod(slot_mapping[token], block_size)
-            if slot[0] >= 0:
-                key_cache[slot] = to_cache(keys[token], key_cache, k_scale)
-                value_cache[slot] = to_cache(values[token], value_cache, v_scale)
-        own = np.arange(past[row] + lengths[row])
-        slots = table[own // block_size], own % block_size
-        row_keys = from_cache(key_cache[slots], k_scale).repeat(group, 1)
-        row_values = from_cache(value_cache[slots], v_scale).repeat(group, 1)
-        for token in range(cumulative[row], cumulative[row + 1]):
-            begin = max(0, positions[token] + 1 - window) if window > 0 else 0
-            seen = slice(begin, positions[token] + 1)
-            scores = np.einsum("khd,hd->hk", row_keys[seen], queries[token]) * factor
-            if softcap:
-                scores = softcap * np.tanh(scores / softcap)
-            highest = scores.max(-1, keepdims=True)
-            weights = np.exp(scores - highest)
-            total = weights.sum(-1, keepdims=True)
-            if head_sink is not None:
-                total += np.exp(head_sink.astype(np.float64)[:, None] - highest)
-            weights /= total
-            output[token] = np.einsum("hk,khd->hd", weights, row_values[seen])
+    for token, (row, position) in enumerate(zip(rows, positions, strict=True)):
+        begin = max(0, position + 1 - options.window) if options.window > 0 else 0
+        seen = np.arange(begin, position + 1)
+        slots = block_table[row, seen // key_cache.shape[1]], seen % key_cache.shape[1]
+        group = num_heads // kv_num_heads
+        seen_keys = from_cache(key_cache[slots], options.k_scale).repeat(group, 1)
+        seen_values = from_cache(value_cache[slots], options.v_scale).repeat(group, 1)
+        output[token] = attend(queries[token], seen_keys, seen_values, options)
     return output.reshape(len(queries), -1), key_cache, value_cache
+
+
+def _write(
+    keys: Array,
+    values: Array,
+    key_cache: Array,
+    value_cache: Array,
+    rows: Array,
+    positions: Array,
+    block_table: Array,
+    options: Options,
+) -> None:
+    """Writes each token's key and value into the caches, where the table or the mapping says."""
+    block_size = key_cache.shape[1]
+    for token, (row, position) in enumerate(zip(rows, positions, strict=True)):
+        slot = block_table[row, position // block_size], position % block_size
+        if options.slot_mapping is not None:
+            slot = divmod(options.slot_mapping[token], block_size)
+        if slot[0] >= 0:
+            key_cache[slot] = to_cache(keys[token], key_cache, options.k_scale)
+            value_cache[slot] = to_cache(values[token], value_cache, options.v_scale)
 
 
 class PagedAttention(OpRun):
@@ -166,13 +195,9 @@ class PagedAttention(OpRun):
         # The evaluator passes whatever an unnamed output left behind for an unnamed input.
         given = [value if name else None for name, value in zip(self.onnx_node.input, inputs, strict=True)]
         given += [None] * (17 - len(given))
-        names = ["slot_mapping", "head_sink", "q_norm", "k_norm", "k_scale", "v_scale"]
         rotary = attributes.get("do_rotary")
-        output, key_cache, value_cache = paged_attention(
-            *given[:8],
-            *(given[8:10] if rotary else (None, None)),
-            num_heads=attributes["num_heads"],
-            kv_num_heads=attributes["kv_num_heads"],
+        names = ["slot_mapping", "head_sink", "q_norm", "k_norm", "k_scale", "v_scale"]
+        options = Options(
             scale=attributes.get("scale"),
             interleaved=bool(attributes.get("rotary_interleaved")),
             rotary_offset=attributes.get("rotary_offset") or 0,
@@ -180,6 +205,13 @@ class PagedAttention(OpRun):
             softcap=attributes.get("softcap") or 0.0,
             epsilon=attributes.get("qk_norm_epsilon") or 1e-6,
             **dict(zip(names, given[10:16], strict=True)),
+        )
+        output, key_cache, value_cache = paged_attention(
+            *given[:8],
+            *(given[8:10] if rotary else (None, None)),
+            num_heads=attributes["num_heads"],
+            kv_num_heads=attributes["kv_num_heads"],
+            options=options,
         )
         return output.astype(given[0].dtype), key_cache, value_cache
 
