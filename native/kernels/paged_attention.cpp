@@ -47,7 +47,8 @@ class WorkPlan {
  public:
   explicit WorkPlan(const PagedAttentionCall& call) : call_(call) {
     const int32_t query_floats = kPartialHeaderFloats + call.padded_head_size;
-    most_split_queries_ = std::min(call.tile_queries, kPartialFloats / (kLeastSlots + 1) / query_floats);
+    const int32_t least_slots = kLeastSlots + call.args.shape.num_kv_heads;
+    most_split_queries_ = std::min(call.tile_queries, kPartialFloats / least_slots / query_floats);
     int64_t tiles = 0, splits = 0;
     for (int32_t row = 0; row < num_rows(); ++row) tiles += Tiles(row) * num_kv_heads();
     may_split_ = tiles < kBusyItems;
@@ -86,7 +87,8 @@ class WorkPlan {
     return {row, static_cast<int32_t>(item % num_kv_heads()), static_cast<int32_t>(first), static_cast<int32_t>(count)};
   }
 
-  // The runs of one row and kv head follow one another in position order.
+  // The runs of one row and kv head follow one another in position order. Between them come those of the row's other
+  // heads at the same positions: their keys and values are neighbours in memory, which the hardware fetches ahead anyway.
   SplitRun RunAt(size_t index) const {
     int64_t item = static_cast<int64_t>(index);
     int32_t row = 0;
@@ -95,8 +97,8 @@ class WorkPlan {
       if (item < items) break;
       item -= items;
     }
-    const QueryTile tile = {row, static_cast<int32_t>(item / Runs(row)), 0, static_cast<int32_t>(Queries(row))};
-    const int32_t start = static_cast<int32_t>(item % Runs(row)) * run_splits_;
+    const QueryTile tile = {row, static_cast<int32_t>(item % num_kv_heads()), 0, static_cast<int32_t>(Queries(row))};
+    const int32_t start = static_cast<int32_t>(item / num_kv_heads()) * run_splits_;
     return {tile, FirstSplit(row) + start, std::min(run_splits_, Splits(row) - start), slot_floats_};
   }
 
@@ -117,8 +119,8 @@ class WorkPlan {
     return may_split_ && Queries(row) > 0 && Queries(row) <= most_split_queries_ && Splits(row) > 1;
   }
 
-  // One slot holds what has been merged so far.
-  int64_t slots() const { return kPartialFloats / slot_floats_ - 1; }
+  // A slot per kv head holds what has been merged of it so far.
+  int64_t slots() const { return kPartialFloats / slot_floats_ - num_kv_heads(); }
 
   const PagedAttentionCall& call_;
   int64_t most_split_queries_;
@@ -141,14 +143,14 @@ void ForEach(const ParallelFor& parallel_for, size_t count, const Body& body) {
 void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionCall& call, const WorkPlan& plan,
                      const ParallelFor& parallel_for) {
   alignas(64) float memory[kPartialFloats];
-  float* const running = memory;
-  float* const slots = memory + plan.slot_floats();
+  float* const slots = memory + call.args.shape.num_kv_heads * plan.slot_floats();
   for (size_t start = 0; start < plan.split_items(); start += plan.wave_items()) {
     const size_t count = std::min(plan.wave_items(), plan.split_items() - start);
     ForEach(parallel_for, count,
             [&](size_t i) { variant.attend_splits(call, plan.RunAt(start + i), slots + i * plan.run_floats()); });
     for (size_t i = 0; i < count; ++i) {
       const SplitRun run = plan.RunAt(start + i);
+      float* const running = memory + run.tile.kv_head * plan.slot_floats();
       if (plan.Starts(run)) std::fill_n(running, plan.slot_floats(), 0.0f);
       for (int32_t split = 0; split < run.num_splits; ++split) {
         variant.merge(call, run.tile, slots + i * plan.run_floats() + split * plan.slot_floats(), running);

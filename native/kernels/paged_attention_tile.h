@@ -52,7 +52,9 @@ struct ValueRowsAhead {
   const int64_t* ahead_offsets;
   int distance;
   inline typename S::Vec Load(int k, int column) const {
-    __builtin_prefetch(ahead_base + ahead_offsets[k + distance] + 16 * column, 0, 2);
+    if (16 * static_cast<int>(sizeof(Element)) * column % 64 == 0) {  // a vector of narrow values is no whole line
+      __builtin_prefetch(ahead_base + ahead_offsets[k + distance] + 16 * column, 0, 2);
+    }
     return S::Load(base + offsets[k] + 16 * column);
   }
 };
@@ -140,13 +142,14 @@ inline void WriteOutput(const PagedAttentionCall& call, const QueryTile& tile, c
 template <class S, class Element>
 class TileAttention {
  public:
-  TileAttention(const PagedAttentionCall& call, const QueryTile& tile)
+  TileAttention(const PagedAttentionCall& call, const QueryTile& tile, int32_t first_split)
       : call_(call),
         tile_(tile),
         head_size_(call.args.shape.head_size),
         keys_(static_cast<const Element*>(call.args.key_cache) + tile.kv_head * head_size_),
         values_(static_cast<const Element*>(call.args.value_cache) + tile.kv_head * head_size_),
         ahead_rows_(Lower(kAheadBytes / (head_size_ * static_cast<int32_t>(sizeof(Element))), kKvSplit / 2)) {
+    SendForFirst(first_split);
     PrepareQueries();
   }
 
@@ -156,7 +159,7 @@ class TileAttention {
     for (int32_t i = 0; i < floats; ++i) running_[i] = 0.0f;
     const Partial running(call_, tile_, running_);
     last_split_ = Position(tile_.num_queries - 1) / kKvSplit;
-    for (int32_t split = FirstVisible(call_.args.params, Position(0)) / kKvSplit; split <= last_split_; ++split) {
+    for (int32_t split = next_->split; split <= last_split_; ++split) {
       ScoreSplit(split);
       for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
         rows = TileRows<S>(tile_.num_queries - first);
@@ -196,6 +199,14 @@ class TileAttention {
     int32_t split = -1;
     int64_t offsets[kKvSplit];
   };
+
+  // The keys that come before the first ones that are sent for on the way, while the queries are prepared.
+  void SendForFirst(int32_t split) {
+    Locate(split, *next_);
+    const int32_t begin = Visible(0, split).begin;
+    const int32_t end = Lower(begin + ahead_rows_, Visible(tile_.num_queries - 1, split).end);
+    for (int32_t i = begin; i < end; ++i) PrefetchRow(keys_ + next_->offsets[i]);
+  }
 
   int32_t Position(int32_t i) const {
     return call_.args.past_lengths[tile_.row] + (tile_.first_query + i) / call_.group_size;
@@ -402,12 +413,13 @@ class TileAttention {
 
 template <class S, class Element>
 void AttendTile(const PagedAttentionCall& call, const QueryTile& tile) {
-  TileAttention<S, Element>(call, tile).Run();
+  const int32_t position = call.args.past_lengths[tile.row] + tile.first_query / call.group_size;
+  TileAttention<S, Element>(call, tile, FirstVisible(call.args.params, position) / kKvSplit).Run();
 }
 
 template <class S, class Element>
 void AttendTileSplits(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
-  TileAttention<S, Element>(call, run.tile).RunSplits(run, partials);
+  TileAttention<S, Element>(call, run.tile, run.first_split).RunSplits(run, partials);
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ namespace {
 struct Simd {
   using Vec = __m512;
 
-  static constexpr int kMaxRows = 6;
-  static constexpr int Columns(int) { return 4; }
+  static constexpr int kMaxRows = 8;
+  static constexpr int Columns(int rows) { return rows <= 6 ? 4 : 2; }
 
   static inline Vec Broadcast(float x) { return _mm512_set1_ps(x); }
   static inline Vec Load(const float* p) { return _mm512_loadu_ps(p); }

@@ -119,8 +119,12 @@ TEST(PagedAttentionBits, DoNotDependOnSplittingLongRows) {
   runs.rows.assign(40, {20, 1});
   runs.rows[5] = {70 * kKvSplit, 1};
   runs.rows[6] = {5 * kKvSplit, 3};
+  CaseSpec heads;  // many kv heads, whose runs alternate
+  heads.num_heads = heads.num_kv_heads = 12;
+  heads.head_size = 32;
+  heads.rows = {{3 * kKvSplit, 2}, {7 * kKvSplit - 1, 1}, {5, 3}};
   for (const CpuIsa isa : AvailableIsas()) {
-    for (CaseSpec spec : {waves, runs}) {
+    for (CaseSpec spec : {waves, runs, heads}) {
       for (const CacheType type : kCacheTypes) {
         spec.cache_type = type;
         spec.softcap = type == CacheType::kInt8 ? 5.0f : 0.0f;
