@@ -11,7 +11,6 @@ namespace oga::kernels {
 
 namespace {
 
-constexpr float kLog2E = 1.44269504f;
 constexpr int32_t kWriteTokens = 8;        // new tokens of one work item of the write phase
 constexpr int64_t kBusyItems = 64;         // so many keep all threads busy; more only cost
 constexpr int32_t kPartialFloats = 32768;  // scratch of the calling thread for split rows
@@ -35,8 +34,11 @@ PagedAttentionCall MakeCall(const PagedAttentionArgs& args) {
   call.group_size = shape.num_heads / shape.num_kv_heads;
   call.padded_head_size = (shape.head_size + 15) / 16 * 16;
   call.tile_queries = std::min(kMaxTileQueries, kTileFloats / shape.head_size);
-  const float scale = args.params.scale;
-  call.score_scale = (scale == 0.0f ? 1.0f / std::sqrt(static_cast<float>(shape.head_size)) : scale) * kLog2E;
+  const float softcap = args.params.softcap;
+  float scale = args.params.scale;
+  if (scale == 0.0f) scale = 1.0f / std::sqrt(static_cast<float>(shape.head_size));
+  call.score_scale = softcap > 0.0f ? scale / softcap : scale * kLog2E;
+  call.score_cap = softcap * kLog2E;
   return call;
 }
 
@@ -45,7 +47,8 @@ class WorkPlan {
  public:
   explicit WorkPlan(const PagedAttentionCall& call) : call_(call) {
     const int32_t query_floats = kPartialHeaderFloats + call.padded_head_size;
-    most_split_queries_ = std::min(call.tile_queries, kPartialFloats / (kLeastSlots + 1) / query_floats);
+    const int32_t least_slots = kLeastSlots + call.args.shape.num_kv_heads;
+    most_split_queries_ = std::min(call.tile_queries, kPartialFloats / least_slots / query_floats);
     int64_t tiles = 0, splits = 0;
     for (int32_t row = 0; row < num_rows(); ++row) tiles += Tiles(row) * num_kv_heads();
     may_split_ = tiles < kBusyItems;
@@ -84,7 +87,8 @@ class WorkPlan {
     return {row, static_cast<int32_t>(item % num_kv_heads()), static_cast<int32_t>(first), static_cast<int32_t>(count)};
   }
 
-  // The runs of one row and kv head follow one another in position order.
+  // The runs of one row and kv head follow one another in position order. Between them come those of the row's other
+  // heads at the same positions: their keys and values are neighbours in memory, which the hardware fetches ahead anyway.
   SplitRun RunAt(size_t index) const {
     int64_t item = static_cast<int64_t>(index);
     int32_t row = 0;
@@ -93,8 +97,8 @@ class WorkPlan {
       if (item < items) break;
       item -= items;
     }
-    const QueryTile tile = {row, static_cast<int32_t>(item / Runs(row)), 0, static_cast<int32_t>(Queries(row))};
-    const int32_t start = static_cast<int32_t>(item % Runs(row)) * run_splits_;
+    const QueryTile tile = {row, static_cast<int32_t>(item % num_kv_heads()), 0, static_cast<int32_t>(Queries(row))};
+    const int32_t start = static_cast<int32_t>(item / num_kv_heads()) * run_splits_;
     return {tile, FirstSplit(row) + start, std::min(run_splits_, Splits(row) - start), slot_floats_};
   }
 
@@ -115,8 +119,8 @@ class WorkPlan {
     return may_split_ && Queries(row) > 0 && Queries(row) <= most_split_queries_ && Splits(row) > 1;
   }
 
-  // One slot holds what has been merged so far.
-  int64_t slots() const { return kPartialFloats / slot_floats_ - 1; }
+  // A slot per kv head holds what has been merged of it so far.
+  int64_t slots() const { return kPartialFloats / slot_floats_ - num_kv_heads(); }
 
   const PagedAttentionCall& call_;
   int64_t most_split_queries_;
@@ -139,14 +143,14 @@ void ForEach(const ParallelFor& parallel_for, size_t count, const Body& body) {
 void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionCall& call, const WorkPlan& plan,
                      const ParallelFor& parallel_for) {
   alignas(64) float memory[kPartialFloats];
-  float* const running = memory;
-  float* const slots = memory + plan.slot_floats();
+  float* const slots = memory + call.args.shape.num_kv_heads * plan.slot_floats();
   for (size_t start = 0; start < plan.split_items(); start += plan.wave_items()) {
     const size_t count = std::min(plan.wave_items(), plan.split_items() - start);
     ForEach(parallel_for, count,
             [&](size_t i) { variant.attend_splits(call, plan.RunAt(start + i), slots + i * plan.run_floats()); });
     for (size_t i = 0; i < count; ++i) {
       const SplitRun run = plan.RunAt(start + i);
+      float* const running = memory + run.tile.kv_head * plan.slot_floats();
       if (plan.Starts(run)) std::fill_n(running, plan.slot_floats(), 0.0f);
       for (int32_t split = 0; split < run.num_splits; ++split) {
         variant.merge(call, run.tile, slots + i * plan.run_floats() + split * plan.slot_floats(), running);
@@ -157,6 +161,18 @@ void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionC
 }
 
 }  // namespace
+
+int32_t CacheElementBytes(CacheType type) {
+  switch (type) {
+    case CacheType::kFloat32: break;
+    case CacheType::kFloat16:
+    case CacheType::kBfloat16: return 2;
+    case CacheType::kInt8: return 1;
+  }
+  return 4;
+}
+
+int32_t ActivationBytes(ActivationType type) { return type == ActivationType::kFloat32 ? 4 : 2; }
 
 void PagedAttention(CpuIsa isa, const PagedAttentionArgs& args, const ParallelFor& parallel_for) {
   const PagedAttentionVariant& variant = VariantOf(isa);

@@ -1,13 +1,16 @@
-// Paged attention on the CPU: rotary embedding, cache write, and causal attention of packed ragged rows over a paged
-// key-value cache.
+// Paged attention on the CPU: q/k norm, rotary embedding, cache write, and causal attention of packed ragged rows over a
+// paged key-value cache.
 //
 // The semantics are those of the com.microsoft::PagedAttention operator. Decode and prefill share one arithmetic: what a
 // query row computes depends only on its own query, its position and the cached keys and values before it, never on how
 // many tokens, rows or threads share the call. Keys are visited in absolute position order in splits of kKvSplit; each
 // split is reduced by itself, and the splits' results are merged in position order. A thread may therefore take a whole
 // row or a single split of it: the bits are the same. Every query reads the cache, its own key and value included, so
-// that chunking does not show with an fp16 cache either. The AVX2 and AVX-512 variants give the same bits; the portable
+// that chunking does not show with a narrow cache either. The AVX2 and AVX-512 variants give the same bits; the portable
 // one rounds products and sums separately and agrees with them to a tolerance.
+//
+// All arithmetic is in single precision: 16-bit activations are widened when they are read and the output is rounded
+// once. An int8 cache is never widened to its values: a key's scale multiplies the query, a value's the output.
 //
 // No thread state, no allocation: work items are handed to `parallel_for`, and scratch of fixed size lies on the stack
 // of the thread that runs an item (about 256 KiB; the calling thread holds another 128 KiB, in which long rows that were
@@ -26,7 +29,11 @@ namespace oga::kernels {
 inline constexpr int32_t kKvSplit = 256;      // key positions
 inline constexpr int32_t kMaxHeadSize = 512;  // floats
 
-enum class CacheType { kFloat32, kFloat16 };
+enum class CacheType { kFloat32, kFloat16, kBfloat16, kInt8 };
+enum class ActivationType { kFloat32, kFloat16, kBfloat16 };
+
+int32_t CacheElementBytes(CacheType type);
+int32_t ActivationBytes(ActivationType type);
 
 struct PagedAttentionShape {
   int32_t num_tokens = 0;
@@ -40,25 +47,35 @@ struct PagedAttentionShape {
 };
 
 struct PagedAttentionParams {
-  float scale = 0.0f;   // 0 means 1 / sqrt(head_size)
-  int32_t window = -1;  // keys seen by a query including itself; -1 is no window
+  float scale = 0.0f;          // 0 means 1 / sqrt(head_size)
+  int32_t window = -1;         // keys seen by a query including itself; -1 is no window
+  float softcap = 0.0f;        // scaled scores become softcap * tanh(score / softcap); 0 means none
+  float norm_epsilon = 1e-6f;  // of the q/k norm
   bool rotary = false;
   bool rotary_interleaved = false;
+  int32_t rotary_offset = 0;     // first head dimension rotated, a multiple of 8
   int32_t rotary_dim = 0;        // head dimensions rotated, even; the rest pass through
   int32_t rotary_positions = 0;  // rows of the cos and sin tables
+};
+
+// What one step of an int8 code is worth: one number, or one per kv head and channel.
+struct CacheScale {
+  const float* data = nullptr;  // [1] or [num_kv_heads, head_size]; null for the other caches
+  bool per_channel = false;
 };
 
 struct PagedAttentionArgs {
   PagedAttentionShape shape;
   PagedAttentionParams params;
   CacheType cache_type = CacheType::kFloat32;
+  ActivationType activation_type = ActivationType::kFloat32;  // of whatever is a const void* below, and the output
 
   // Packed activations: token t's query starts at query + t * query_stride, and so on. For packed QKV the three
   // pointers lie in one buffer and share a stride.
-  const float* query = nullptr;
-  const float* key = nullptr;
-  const float* value = nullptr;
-  int64_t query_stride = 0;  // in floats
+  const void* query = nullptr;
+  const void* key = nullptr;
+  const void* value = nullptr;
+  int64_t query_stride = 0;  // in elements
   int64_t key_stride = 0;
   int64_t value_stride = 0;
 
@@ -67,9 +84,17 @@ struct PagedAttentionArgs {
   const int32_t* cumulative_lengths = nullptr;  // [num_rows + 1]
   const int32_t* past_lengths = nullptr;        // [num_rows]
   const int32_t* block_table = nullptr;         // [num_rows, table_columns]
-  const float* cos_cache = nullptr;             // [rotary_positions, rotary_dim / 2]
-  const float* sin_cache = nullptr;
-  float* output = nullptr;  // [num_tokens, num_heads * head_size]
+  // Where each token's key and value go: block * block_size + slot in the block, or -1 for nowhere, because the cache
+  // holds them already. Null: to the token's position in its row's blocks.
+  const int32_t* slot_mapping = nullptr;  // [num_tokens]
+  const void* cos_cache = nullptr;        // [rotary_positions, rotary_dim / 2]
+  const void* sin_cache = nullptr;
+  const void* query_norm = nullptr;  // [head_size], the gains of the norm before the rotation; both or neither
+  const void* key_norm = nullptr;
+  const void* head_sink = nullptr;  // [num_heads], a logit that joins the softmax and carries no value
+  CacheScale key_scale;
+  CacheScale value_scale;
+  void* output = nullptr;  // [num_tokens, num_heads * head_size]
 };
 
 // Checks every table entry and length that the computation will follow. Returns an empty string, or a sentence that
@@ -78,11 +103,13 @@ struct PagedAttentionArgs {
 // A row touches the positions from its first query's oldest visible key (0 without a window) to its last new token.
 // Exactly the table columns of these positions must name a block; columns before the window and behind the last token
 // may hold anything. A row without new tokens touches nothing. No block may be written by two rows, or through two
-// columns of one row.
+// columns of one row; with a slot mapping, no slot by two tokens.
 std::string ValidatePagedAttention(const PagedAttentionArgs& args);
 
 // Writes the new keys and values into the cache, then computes the output. `args` has passed ValidatePagedAttention.
-// Blocks that the table does not map are never read, and neither are slots behind a row's last token. Throws what
+// Blocks that the table does not map are never read, and neither are slots behind a row's last token. A number is stored
+// in an int8 cache as the nearest multiple of its scale from -128 to 127 times it, ties to even; a NaN, or any number
+// under a scale of 0, as 0. Throws what
 // SelectedCpuIsa throws, before anything is written.
 void PagedAttention(const PagedAttentionArgs& args, const ParallelFor& parallel_for);
 

@@ -13,16 +13,28 @@ namespace {
 template <class S>
 struct VariantEntry {
   static void Write(const PagedAttentionCall& call, int32_t begin, int32_t end) {
-    if (call.args.cache_type == CacheType::kFloat16) return WriteTokens<S, Float16>(call, begin, end);
-    return WriteTokens<S, float>(call, begin, end);
+    switch (call.args.cache_type) {
+      case CacheType::kFloat32: return WriteTokens<S, float>(call, begin, end);
+      case CacheType::kFloat16: return WriteTokens<S, Float16>(call, begin, end);
+      case CacheType::kBfloat16: return WriteTokens<S, Bfloat16>(call, begin, end);
+      case CacheType::kInt8: return WriteTokens<S, int8_t>(call, begin, end);
+    }
   }
   static void Attend(const PagedAttentionCall& call, const QueryTile& tile) {
-    if (call.args.cache_type == CacheType::kFloat16) return AttendTile<S, Float16>(call, tile);
-    return AttendTile<S, float>(call, tile);
+    switch (call.args.cache_type) {
+      case CacheType::kFloat32: return AttendTile<S, float>(call, tile);
+      case CacheType::kFloat16: return AttendTile<S, Float16>(call, tile);
+      case CacheType::kBfloat16: return AttendTile<S, Bfloat16>(call, tile);
+      case CacheType::kInt8: return AttendTile<S, int8_t>(call, tile);
+    }
   }
   static void AttendSplits(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
-    if (call.args.cache_type == CacheType::kFloat16) return AttendTileSplits<S, Float16>(call, run, partials);
-    return AttendTileSplits<S, float>(call, run, partials);
+    switch (call.args.cache_type) {
+      case CacheType::kFloat32: return AttendTileSplits<S, float>(call, run, partials);
+      case CacheType::kFloat16: return AttendTileSplits<S, Float16>(call, run, partials);
+      case CacheType::kBfloat16: return AttendTileSplits<S, Bfloat16>(call, run, partials);
+      case CacheType::kInt8: return AttendTileSplits<S, int8_t>(call, run, partials);
+    }
   }
   static void Merge(const PagedAttentionCall& call, const QueryTile& tile, const float* partial, float* running) {
     const Partial into(call, tile, running);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/paged_attention_heads.h"
 #include "kernels/paged_attention_variant.h"
 #include "kernels/paged_attention_write.h"
 #include "kernels/simd_math.h"
@@ -51,7 +52,9 @@ struct ValueRowsAhead {
   const int64_t* ahead_offsets;
   int distance;
   inline typename S::Vec Load(int k, int column) const {
-    __builtin_prefetch(ahead_base + ahead_offsets[k + distance] + 16 * column, 0, 2);
+    if (16 * static_cast<int>(sizeof(Element)) * column % 64 == 0) {  // a vector of narrow values is no whole line
+      __builtin_prefetch(ahead_base + ahead_offsets[k + distance] + 16 * column, 0, 2);
+    }
     return S::Load(base + offsets[k] + 16 * column);
   }
 };
@@ -102,31 +105,51 @@ inline void MergeQuery(const PagedAttentionCall& call, float highest, float weig
   }
 }
 
+// What turns a query's weighted sum into its output. A sink adds its weight to the others' and no value.
+template <class S>
+inline float Normalizer(float highest, float weight, const float* sink) {
+  if (sink == nullptr) return 1.0f / weight;
+  const float level = *sink * kLog2E;
+  if (level <= highest) return 1.0f / (weight + S::First(Exp2<S>(S::Broadcast(level - highest))));
+  const float drop = S::First(Exp2<S>(S::Broadcast(highest - level)));
+  return drop / (S::First(S::MulAdd(S::Broadcast(weight), S::Broadcast(drop), S::Broadcast(1.0f))));
+}
+
 template <class S>
 inline void WriteOutput(const PagedAttentionCall& call, const QueryTile& tile, const Partial& running) {
-  const PagedAttentionShape& shape = call.args.shape;
+  const PagedAttentionArgs& args = call.args;
+  const int32_t head_size = args.shape.head_size;
+  const ChannelScales scales(args.value_scale, tile.kv_head, head_size);
   alignas(64) float row[kMaxHeadSize + 16];
   for (int32_t i = 0; i < tile.num_queries; ++i) {
     const int32_t query = tile.first_query + i;
     const int32_t head = tile.kv_head * call.group_size + query % call.group_size;
-    const int64_t token = call.args.cumulative_lengths[tile.row] + query / call.group_size;
+    const int64_t token = args.cumulative_lengths[tile.row] + query / call.group_size;
     const float* sums = running.values + i * running.stride;
-    const auto inverse = S::Broadcast(1.0f / running.weight[i]);
-    for (int32_t d = 0; d < call.padded_head_size; d += 16) S::Store(row + d, S::Mul(S::Load(sums + d), inverse));
-    CopyRow<S>(row, shape.head_size, call.args.output + (token * shape.num_heads + head) * shape.head_size);
+    float memory;
+    const float* sink =
+        args.head_sink == nullptr ? nullptr : ReadRow<S>(args.activation_type, args.head_sink, head, 1, &memory);
+    const auto factor = S::Broadcast(Normalizer<S>(running.highest[i], running.weight[i], sink));
+    for (int32_t d = 0; d < call.padded_head_size; d += 16) S::Store(row + d, S::Mul(S::Load(sums + d), factor));
+    if (scales.data != nullptr) {
+      for (int32_t d = 0; d < head_size; ++d) row[d] *= scales[d];
+    }
+    const int64_t first = (token * args.shape.num_heads + head) * head_size;
+    StoreActivations<S>(args.activation_type, row, head_size, args.output, first);
   }
 }
 
 template <class S, class Element>
 class TileAttention {
  public:
-  TileAttention(const PagedAttentionCall& call, const QueryTile& tile)
+  TileAttention(const PagedAttentionCall& call, const QueryTile& tile, int32_t first_split)
       : call_(call),
         tile_(tile),
         head_size_(call.args.shape.head_size),
         keys_(static_cast<const Element*>(call.args.key_cache) + tile.kv_head * head_size_),
         values_(static_cast<const Element*>(call.args.value_cache) + tile.kv_head * head_size_),
         ahead_rows_(Lower(kAheadBytes / (head_size_ * static_cast<int32_t>(sizeof(Element))), kKvSplit / 2)) {
+    SendForFirst(first_split);
     PrepareQueries();
   }
 
@@ -136,7 +159,7 @@ class TileAttention {
     for (int32_t i = 0; i < floats; ++i) running_[i] = 0.0f;
     const Partial running(call_, tile_, running_);
     last_split_ = Position(tile_.num_queries - 1) / kKvSplit;
-    for (int32_t split = FirstVisible(call_.args.params, Position(0)) / kKvSplit; split <= last_split_; ++split) {
+    for (int32_t split = next_->split; split <= last_split_; ++split) {
       ScoreSplit(split);
       for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
         rows = TileRows<S>(tile_.num_queries - first);
@@ -177,19 +200,32 @@ class TileAttention {
     int64_t offsets[kKvSplit];
   };
 
+  // The keys that come before the first ones that are sent for on the way, while the queries are prepared.
+  void SendForFirst(int32_t split) {
+    Locate(split, *next_);
+    const int32_t begin = Visible(0, split).begin;
+    const int32_t end = Lower(begin + ahead_rows_, Visible(tile_.num_queries - 1, split).end);
+    for (int32_t i = begin; i < end; ++i) PrefetchRow(keys_ + next_->offsets[i]);
+  }
+
   int32_t Position(int32_t i) const {
     return call_.args.past_lengths[tile_.row] + (tile_.first_query + i) / call_.group_size;
   }
 
+  // A key's scale goes into the query: products with the cache's codes are then products with the keys.
   void PrepareQueries() {
     const PagedAttentionArgs& args = call_.args;
+    HeadReader<S> reader(call_, args.query, args.query_stride, args.query_norm);
+    const ChannelScales scales(args.key_scale, tile_.kv_head, head_size_);
     for (int32_t i = 0; i < tile_.num_queries; ++i) {
       const int32_t query = tile_.first_query + i;
       const int32_t head = tile_.kv_head * call_.group_size + query % call_.group_size;
       const int64_t token = args.cumulative_lengths[tile_.row] + query / call_.group_size;
       float* row = queries_ + i * head_size_;
-      RotateHead<S>(call_, Position(i), args.query + token * args.query_stride + head * head_size_, row);
+      reader.Read(token, head, Position(i), row);
       for (int32_t d = 0; d < head_size_; ++d) row[d] *= call_.score_scale;
+      if (scales.data == nullptr) continue;
+      for (int32_t d = 0; d < head_size_; ++d) row[d] *= scales[d];
     }
   }
 
@@ -277,6 +313,7 @@ class TileAttention {
     weight_[query] = 0.0f;
     if (span.begin >= span.end) return;
     float* scores = scores_ + query * kKvSplit;
+    if (call_.score_cap > 0.0f) CapScores(span, scores);
     const Vec nothing = S::Broadcast(-__builtin_inff());
     const Vec zero = S::Broadcast(0.0f);
     Vec highest = nothing;
@@ -293,6 +330,13 @@ class TileAttention {
       sum = S::Add(sum, kept);
     }
     weight_[query] = S::ReduceAdd(sum);
+  }
+
+  void CapScores(Span span, float* scores) const {
+    const auto cap = S::Broadcast(call_.score_cap);
+    for (int32_t start = span.begin / 16 * 16; start < span.end; start += 16) {
+      S::Store(scores + start, S::Mul(cap, Tanh<S>(S::Load(scores + start))));
+    }
   }
 
   // Queries of one register tile see nearly the same positions: what all see goes through the tile, and the few
@@ -369,12 +413,13 @@ class TileAttention {
 
 template <class S, class Element>
 void AttendTile(const PagedAttentionCall& call, const QueryTile& tile) {
-  TileAttention<S, Element>(call, tile).Run();
+  const int32_t position = call.args.past_lengths[tile.row] + tile.first_query / call.group_size;
+  TileAttention<S, Element>(call, tile, FirstVisible(call.args.params, position) / kKvSplit).Run();
 }
 
 template <class S, class Element>
 void AttendTileSplits(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
-  TileAttention<S, Element>(call, run.tile).RunSplits(run, partials);
+  TileAttention<S, Element>(call, run.tile, run.first_split).RunSplits(run, partials);
 }
 
 }  // namespace

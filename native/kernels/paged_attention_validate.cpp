@@ -12,6 +12,8 @@ namespace oga::kernels {
 
 namespace {
 
+constexpr size_t kWritesOnStack = 1024;  // a decode step writes a block per row: no allocation there
+
 std::string CheckShape(const PagedAttentionShape& shape) {
   if (shape.num_tokens < 0 || shape.num_rows < 0 || shape.num_blocks < 0 || shape.table_columns < 0) {
     return Message("negative size: num_tokens ", shape.num_tokens, ", num_rows ", shape.num_rows, ", num_blocks ",
@@ -28,6 +30,24 @@ std::string CheckShape(const PagedAttentionShape& shape) {
   return {};
 }
 
+std::string CheckRotary(const PagedAttentionArgs& args) {
+  const PagedAttentionParams& params = args.params;
+  if (!params.rotary) return {};
+  if (params.rotary_offset < 0 || params.rotary_offset % 8 != 0 || params.rotary_offset > args.shape.head_size) {
+    return Message("rotary_offset is ", params.rotary_offset, "; it must be a multiple of 8 within head_size ",
+                   args.shape.head_size);
+  }
+  if (params.rotary_dim <= 0 || params.rotary_dim % 2 != 0 ||
+      params.rotary_dim > args.shape.head_size - params.rotary_offset) {
+    return Message("rotary_dim is ", params.rotary_dim, "; it must be even, positive and at most head_size ",
+                   args.shape.head_size, " less the rotary_offset ", params.rotary_offset);
+  }
+  if (args.cos_cache == nullptr || args.sin_cache == nullptr) {
+    return "rotary embedding is on, but the cos or sin table is missing; pass both";
+  }
+  return {};
+}
+
 std::string CheckParams(const PagedAttentionArgs& args) {
   const PagedAttentionParams& params = args.params;
   if (!std::isfinite(params.scale)) {
@@ -36,13 +56,28 @@ std::string CheckParams(const PagedAttentionArgs& args) {
   if (params.window == 0 || params.window < -1) {
     return Message("window is ", params.window, "; it must be positive, or -1 for none");
   }
-  if (!params.rotary) return {};
-  if (params.rotary_dim <= 0 || params.rotary_dim % 2 != 0 || params.rotary_dim > args.shape.head_size) {
-    return Message("rotary_dim is ", params.rotary_dim, "; it must be even, positive and at most head_size ",
-                   args.shape.head_size);
+  if (!(params.softcap >= 0.0f && std::isfinite(params.softcap))) {
+    return Message("softcap is ", params.softcap, "; it must be a positive number, or 0 for none");
   }
-  if (args.cos_cache == nullptr || args.sin_cache == nullptr) {
-    return "rotary embedding is on, but the cos or sin table is missing; pass both";
+  if ((args.query_norm == nullptr) != (args.key_norm == nullptr)) {
+    return "one of the query and key norm's gains is missing; pass both or neither";
+  }
+  if (!(params.norm_epsilon >= 0.0f && std::isfinite(params.norm_epsilon))) {
+    return Message("norm_epsilon is ", params.norm_epsilon, "; it must be 0 or a positive number");
+  }
+  return CheckRotary(args);
+}
+
+std::string CheckScale(const PagedAttentionArgs& args, const CacheScale& scale, const char* name) {
+  const bool wanted = args.cache_type == CacheType::kInt8;
+  if ((scale.data != nullptr) != wanted) {
+    return wanted ? Message(name, " is missing; an int8 cache needs one")
+                  : Message(name, " is given for a cache of floats; only an int8 cache has scales");
+  }
+  const int32_t count = !wanted ? 0 : scale.per_channel ? args.shape.num_kv_heads * args.shape.head_size : 1;
+  for (int32_t i = 0; i < count; ++i) {
+    if (scale.data[i] >= 0.0f && std::isfinite(scale.data[i])) continue;
+    return Message(name, "[", i, "] is ", scale.data[i], "; the worth of a code's step must be 0 or a positive number");
   }
   return {};
 }
@@ -63,7 +98,7 @@ std::string CheckBuffers(const PagedAttentionArgs& args) {
   const int64_t kv_floats = static_cast<int64_t>(shape.num_kv_heads) * shape.head_size;
   if (args.query_stride < query_floats || args.key_stride < kv_floats || args.value_stride < kv_floats) {
     return Message("the strides of query, key and value are ", args.query_stride, ", ", args.key_stride, " and ",
-                   args.value_stride, " floats; one token takes ", query_floats, ", ", kv_floats, " and ", kv_floats);
+                   args.value_stride, " elements; one token takes ", query_floats, ", ", kv_floats, " and ", kv_floats);
   }
   return {};
 }
@@ -136,9 +171,43 @@ std::string FindConflict(WrittenBlock* written, size_t count) {
   return {};
 }
 
+// Only the mapping says where its tokens are written.
+std::string CheckSlots(const PagedAttentionArgs& args) {
+  const int64_t slots = static_cast<int64_t>(args.shape.num_blocks) * args.shape.block_size;
+  for (int32_t token = 0; token < args.shape.num_tokens; ++token) {
+    const int32_t slot = args.slot_mapping[token];
+    if (slot >= -1 && slot < slots) continue;
+    return Message("slot_mapping[", token, "] is ", slot, "; it must be a slot in [0, ", slots,
+                   "), or -1 to write nothing");
+  }
+  return {};
+}
+
+struct WrittenSlot {
+  int32_t slot;
+  int32_t token;
+  bool operator<(const WrittenSlot& other) const {
+    return slot != other.slot ? slot < other.slot : token < other.token;
+  }
+};
+
+std::string CheckSlotConflicts(const PagedAttentionArgs& args) {
+  WrittenSlot on_stack[kWritesOnStack];
+  const size_t count = static_cast<size_t>(args.shape.num_tokens);
+  std::vector<WrittenSlot> on_heap(count > kWritesOnStack ? count : 0);
+  WrittenSlot* const written = count > kWritesOnStack ? on_heap.data() : on_stack;
+  for (size_t i = 0; i < count; ++i) written[i] = {args.slot_mapping[i], static_cast<int32_t>(i)};
+  std::sort(written, written + count);
+  for (size_t i = 1; i < count; ++i) {
+    if (written[i].slot < 0 || written[i - 1].slot != written[i].slot) continue;
+    return Message("slot ", written[i].slot, " is to be written by token ", written[i - 1].token, " and token ",
+                   written[i].token, " of the slot_mapping; every written slot needs one owner");
+  }
+  return {};
+}
+
 // Two writers of one block would leave whichever came last.
 std::string CheckWriteConflicts(const PagedAttentionArgs& args) {
-  constexpr size_t kOnStack = 1024;  // a decode step writes a block per row: no allocation there
   const int32_t block_size = args.shape.block_size;
   size_t count = 0;
   for (int32_t row = 0; row < args.shape.num_rows; ++row) {
@@ -146,9 +215,9 @@ std::string CheckWriteConflicts(const PagedAttentionArgs& args) {
     count += VisibleRange(args, row).last / block_size - args.past_lengths[row] / block_size + 1;
   }
   if (count < 2) return {};
-  WrittenBlock on_stack[kOnStack];
-  std::vector<WrittenBlock> on_heap(count > kOnStack ? count : 0);
-  WrittenBlock* const written = count > kOnStack ? on_heap.data() : on_stack;
+  WrittenBlock on_stack[kWritesOnStack];
+  std::vector<WrittenBlock> on_heap(count > kWritesOnStack ? count : 0);
+  WrittenBlock* const written = count > kWritesOnStack ? on_heap.data() : on_stack;
   WrittenBlock* next = written;
   for (int32_t row = 0; row < args.shape.num_rows; ++row) {
     if (NewTokens(args, row) == 0) continue;
@@ -167,11 +236,14 @@ std::string ValidatePagedAttention(const PagedAttentionArgs& args) {
   std::string problem = CheckShape(args.shape);
   if (problem.empty()) problem = CheckParams(args);
   if (problem.empty()) problem = CheckBuffers(args);
+  if (problem.empty()) problem = CheckScale(args, args.key_scale, "key_scale");
+  if (problem.empty()) problem = CheckScale(args, args.value_scale, "value_scale");
   if (problem.empty()) problem = CheckLengths(args);
   for (int32_t row = 0; problem.empty() && row < args.shape.num_rows; ++row) {
     if (NewTokens(args, row) > 0) problem = CheckRow(args, row);
   }
-  if (problem.empty()) problem = CheckWriteConflicts(args);
+  if (problem.empty() && args.slot_mapping != nullptr) problem = CheckSlots(args);
+  if (problem.empty()) problem = args.slot_mapping == nullptr ? CheckWriteConflicts(args) : CheckSlotConflicts(args);
   return problem;
 }
 

@@ -11,13 +11,16 @@
 
 namespace oga::kernels {
 
+inline constexpr float kLog2E = 1.44269504f;
+
 // One call with what all its pieces need to know.
 struct PagedAttentionCall {
   PagedAttentionArgs args;
   int32_t group_size;        // query heads that share one kv head
   int32_t padded_head_size;  // head_size rounded up to whole vectors
   int32_t tile_queries;      // the most queries of one tile
-  float score_scale;         // scale * log2(e): scores are powers of two
+  float score_scale;         // scale * log2(e): scores are powers of two; scale / softcap where there is a softcap
+  float score_cap;           // softcap * log2(e), 0 for none
 };
 
 // Queries of one row and one kv head. A row's queries are numbered token by token, and within a token by head:
@@ -42,7 +45,7 @@ struct SplitRun {
 inline constexpr int32_t kPartialHeaderFloats = 2;
 
 struct PagedAttentionVariant {
-  // Rotates the keys of tokens [begin, end) and stores them and the values in the cache.
+  // Normalises and rotates the keys of tokens [begin, end) and stores them and the values in the cache.
   void (*write_tokens)(const PagedAttentionCall& call, int32_t begin, int32_t end);
   // Computes the output of a tile.
   void (*attend)(const PagedAttentionCall& call, const QueryTile& tile);

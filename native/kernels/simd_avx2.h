@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/bfloat16.h"
 #include "kernels/float16.h"
 
 namespace oga::kernels {
@@ -24,9 +25,26 @@ struct Simd {
   static inline __m256 LoadEight(const Float16* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
+  static inline __m256 LoadEight(const Bfloat16* p) {
+    const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
+  }
+  static inline __m256 LoadEight(const int8_t* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
   static inline void StoreEight(float* p, __m256 v) { _mm256_storeu_ps(p, v); }
   static inline void StoreEight(Float16* p, __m256 v) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static inline void StoreEight(Bfloat16* p, __m256 v) {
+    const __m256i bits = _mm256_castps_si256(v), high = _mm256_srli_epi32(bits, 16);
+    const __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    const __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+    const __m256i words = _mm256_blendv_epi8(_mm256_srli_epi32(rounded, 16), quiet, nan);
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(words, words), 0x08);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
   }
 
   static inline Vec Broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -56,6 +74,13 @@ struct Simd {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
   }
   static inline Vec Max(Vec a, Vec b) { return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)}; }
+  static inline __m256 EightWhereLess(__m256 x, __m256 limit, __m256 below, __m256 above) {
+    return _mm256_blendv_ps(above, below, _mm256_cmp_ps(x, limit, _CMP_LT_OQ));
+  }
+  static inline Vec WhereLess(Vec x, Vec limit, Vec below, Vec above) {
+    return {EightWhereLess(x.low, limit.low, below.low, above.low),
+            EightWhereLess(x.high, limit.high, below.high, above.high)};
+  }
   static inline Vec ZeroWhereLess(Vec v, Vec x, Vec limit) {
     return {_mm256_andnot_ps(_mm256_cmp_ps(x.low, limit.low, _CMP_LT_OQ), v.low),
             _mm256_andnot_ps(_mm256_cmp_ps(x.high, limit.high, _CMP_LT_OQ), v.high)};

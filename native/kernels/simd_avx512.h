@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/bfloat16.h"
 #include "kernels/float16.h"
 
 namespace oga::kernels {
@@ -24,25 +25,45 @@ namespace {
 struct Simd {
   using Vec = __m512;
 
-  static constexpr int kMaxRows = 6;
-  static constexpr int Columns(int) { return 4; }
+  static constexpr int kMaxRows = 8;
+  static constexpr int Columns(int rows) { return rows <= 6 ? 4 : 2; }
 
   static inline Vec Broadcast(float x) { return _mm512_set1_ps(x); }
   static inline Vec Load(const float* p) { return _mm512_loadu_ps(p); }
   static inline Vec Load(const Float16* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
+  static inline Vec Load(const Bfloat16* p) {
+    return Widen(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))));
+  }
+  static inline Vec Load(const int8_t* p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
   static inline Vec LoadLow(const float* p) { return _mm512_zextps256_ps512(_mm256_loadu_ps(p)); }
   static inline Vec LoadLow(const Float16* p) {
     return _mm512_zextps256_ps512(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
+  static inline Vec LoadLow(const Bfloat16* p) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return Widen(_mm512_cvtepu16_epi32(_mm256_zextsi128_si256(halves)));
+  }
+  static inline Vec LoadLow(const int8_t* p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
   static inline void Store(float* p, Vec v) { _mm512_storeu_ps(p, v); }
   static inline void Store(Float16* p, Vec v) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
   }
+  static inline void Store(Bfloat16* p, Vec v) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(RoundToBfloat16(v)));
+  }
   static inline void StoreLow(float* p, Vec v) { _mm256_storeu_ps(p, _mm512_castps512_ps256(v)); }
   static inline void StoreLow(Float16* p, Vec v) {
     const __m128i halves = _mm256_cvtps_ph(_mm512_castps512_ps256(v), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), halves);
+  }
+  static inline void StoreLow(Bfloat16* p, Vec v) {
+    const __m128i halves = _mm256_castsi256_si128(_mm512_cvtepi32_epi16(RoundToBfloat16(v)));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), halves);
   }
 
@@ -52,6 +73,9 @@ struct Simd {
   static inline Vec Div(Vec a, Vec b) { return _mm512_div_ps(a, b); }
   static inline Vec MulAdd(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
   static inline Vec Max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
+  static inline Vec WhereLess(Vec x, Vec limit, Vec below, Vec above) {
+    return _mm512_mask_mov_ps(above, _mm512_cmp_ps_mask(x, limit, _CMP_LT_OQ), below);
+  }
   static inline Vec ZeroWhereLess(Vec v, Vec x, Vec limit) {
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLT_UQ), v);
   }
@@ -103,6 +127,14 @@ struct Simd {
   }
 
  private:
+  static inline Vec Widen(__m512i words) { return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16)); }
+  static inline __m512i RoundToBfloat16(Vec v) {
+    const __m512i bits = _mm512_castps_si512(v), high = _mm512_srli_epi32(bits, 16);
+    const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    return _mm512_mask_or_epi32(_mm512_srli_epi32(rounded, 16), nan, high, _mm512_set1_epi32(0x40));
+  }
   static inline __m512 LoadTwoRows(const float* low, const float* high) {
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(low)), _mm256_loadu_ps(high), 1);
   }
@@ -110,6 +142,16 @@ struct Simd {
     const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(low));
     const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(high));
     return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1));
+  }
+  static inline __m512 LoadTwoRows(const Bfloat16* low, const Bfloat16* high) {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(low));
+    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(high));
+    return Widen(_mm512_cvtepu16_epi32(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1)));
+  }
+  static inline __m512 LoadTwoRows(const int8_t* low, const int8_t* high) {
+    const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(low));
+    const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(high));
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_unpacklo_epi64(a, b)));
   }
 };
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/bfloat16.h"
 #include "kernels/float16.h"
 
 namespace oga::kernels {
@@ -52,9 +53,21 @@ struct Simd {
     const FourWords value = (FourWords)finite | (endless & 0x7f800000u) | quiet;
     return (Four)(value | ((bits & 0x8000u) << 16));
   }
+  static inline Four LoadFour(const Bfloat16* p) {
+    return Four{ToFloat(p[0]), ToFloat(p[1]), ToFloat(p[2]), ToFloat(p[3])};
+  }
+  static inline Four LoadFour(const int8_t* p) {
+    typedef int8_t FourBytes __attribute__((vector_size(4)));
+    FourBytes bytes;
+    std::memcpy(&bytes, p, sizeof(bytes));
+    return __builtin_convertvector(bytes, Four);
+  }
   static inline void StoreFour(float* p, Four four) { std::memcpy(p, &four, sizeof(four)); }
   static inline void StoreFour(Float16* p, Four four) {
     for (int i = 0; i < 4; ++i) p[i] = ToFloat16(four[i]);
+  }
+  static inline void StoreFour(Bfloat16* p, Four four) {
+    for (int i = 0; i < 4; ++i) p[i] = ToBfloat16(four[i]);
   }
 
   static inline Vec Broadcast(float x) {
@@ -97,6 +110,10 @@ struct Simd {
   // The second operand where the two do not compare, as the x86 instruction has it.
   static inline Vec Max(Vec a, Vec b) {
     return Each([&](int i) { return a.part[i] > b.part[i] ? a.part[i] : b.part[i]; });
+  }
+  // `below` where x < limit, `above` elsewhere and where the two do not compare.
+  static inline Vec WhereLess(Vec x, Vec limit, Vec below, Vec above) {
+    return Each([&](int i) { return x.part[i] < limit.part[i] ? below.part[i] : above.part[i]; });
   }
   static inline Vec ZeroWhereLess(Vec v, Vec x, Vec limit) {
     return Each([&](int i) { return x.part[i] < limit.part[i] ? Four1(0.0f) : v.part[i]; });

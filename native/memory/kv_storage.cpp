@@ -53,8 +53,7 @@ class Bytes {
 }  // namespace
 
 uint64_t KvShape::slot_bytes() const {
-  const uint64_t element_bytes = type == kernels::CacheType::kFloat32 ? 4 : 2;
-  return uint64_t{num_kv_heads} * head_size * element_bytes;
+  return uint64_t{num_kv_heads} * head_size * static_cast<uint64_t>(kernels::CacheElementBytes(type));
 }
 
 KvStorage::KvStorage(const KvShape& shape) : shape_(shape) {

@@ -1,5 +1,9 @@
 #include "model/manifest.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "base/printable_text.h"
 #include "model/graph_tensors.h"
 
@@ -9,6 +13,11 @@ namespace {
 
 using ort::ElementType;
 
+constexpr std::pair<ElementType, kernels::CacheType> kCacheTypes[] = {
+    {ElementType::kFloat, kernels::CacheType::kFloat32},
+    {ElementType::kFloat16, kernels::CacheType::kFloat16},
+    {ElementType::kBfloat16, kernels::CacheType::kBfloat16},
+    {ElementType::kInt8, kernels::CacheType::kInt8}};
 constexpr const char* kCacheShape = "[num_blocks, block_size, num_key_value_heads, head_size]";
 
 // "past_key_values.%d.key" for layer 3 is "past_key_values.3.key".
@@ -122,15 +131,18 @@ class ManifestReader {
       ReadCache(outputs_, tensors.present_key, "present_key_names", &type);
       ReadCache(outputs_, tensors.present_value, "present_value_names", &type);
     }
-    manifest_.cache_type = type == ElementType::kFloat ? kernels::CacheType::kFloat32 : kernels::CacheType::kFloat16;
+    for (const auto& [element, cache] : kCacheTypes) {
+      if (element == type) manifest_.cache_type = cache;
+    }
   }
 
   // `type` is that of the caches read before; undefined at the first.
   void ReadCache(const GraphTensors& side, const std::string& name, const char* key, ElementType* type) {
     const ort::TensorInfo& cache = side.Require(name, key);
-    if (cache.type != ElementType::kFloat && cache.type != ElementType::kFloat16) {
+    const auto is_kept = [&](const auto& types) { return types.first == cache.type; };
+    if (std::none_of(std::begin(kCacheTypes), std::end(kCacheTypes), is_kept)) {
       Throw(StatusCode::kUnsupported, side.Where(name, key), " has element type ", ElementTypeName(cache.type),
-            "; this build keeps caches of float and float16");
+            "; this build keeps caches of float, float16, bfloat16 and int8");
     }
     if (*type == ElementType::kUndefined) *type = cache.type;
     side.RequireType(cache, key, {*type});
@@ -217,7 +229,7 @@ class ManifestReader {
 }  // namespace
 
 uint64_t DecoderManifest::bytes_per_slot() const {
-  const uint64_t element_bytes = cache_type == kernels::CacheType::kFloat32 ? 4 : 2;
+  const uint64_t element_bytes = static_cast<uint64_t>(kernels::CacheElementBytes(cache_type));
   return 2 * layers.size() * uint64_t{num_kv_heads} * head_size * element_bytes;
 }
 

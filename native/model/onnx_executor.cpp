@@ -28,6 +28,16 @@ KvShape ShapeOf(const DecoderManifest& manifest, const EngineLimits& limits) {
           .type = manifest.cache_type};
 }
 
+ort::ElementType ElementOf(kernels::CacheType type) {
+  switch (type) {
+    case kernels::CacheType::kFloat32: break;
+    case kernels::CacheType::kFloat16: return ort::ElementType::kFloat16;
+    case kernels::CacheType::kBfloat16: return ort::ElementType::kBfloat16;
+    case kernels::CacheType::kInt8: return ort::ElementType::kInt8;
+  }
+  return ort::ElementType::kFloat;
+}
+
 ExecutionStatus StatusOf(const Error& error) {
   const bool out_of_memory = error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kOutOfMemory;
   return out_of_memory ? ExecutionStatus::kCapacityExceeded : ExecutionStatus::kFatal;
@@ -82,8 +92,7 @@ OnnxExecutor::OnnxExecutor(std::shared_ptr<const ort::Session> session, const De
 void OnnxExecutor::BindCaches() {
   const KvShape& shape = storage_.shape();
   const std::array<int64_t, 4> dims = {shape.num_blocks, shape.block_size_slots, shape.num_kv_heads, shape.head_size};
-  const ort::ElementType type =
-      shape.type == kernels::CacheType::kFloat32 ? ort::ElementType::kFloat : ort::ElementType::kFloat16;
+  const ort::ElementType type = ElementOf(shape.type);
   for (uint32_t layer = 0; layer < shape.num_layers; ++layer) {
     const LayerTensors& names = manifest_.layers[layer];
     const auto bind = [&](KvSide side, const std::string& past, const std::string& present) {

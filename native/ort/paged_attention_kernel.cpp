@@ -25,30 +25,14 @@ void RefuseOtherValues(const NodeInfo& info, const std::string& node) {
   const struct {
     const char* name;
     int64_t off;
-  } integers[] = {{"is_causal", 1}, {"rotary_offset", 0}, {"v_head_size", 0}};
+  } integers[] = {{"is_causal", 1}, {"v_head_size", 0}};
   for (const auto& [name, off] : integers) {
     const int64_t found = info.Int(name).value_or(off);
     if (found != off) Refuse(node, "attribute ", name, " is ", found, "; liboga's CPU kernel supports only ", off);
   }
-  if (const float softcap = info.Float("softcap").value_or(0.0f); softcap != 0.0f) {
-    Refuse(node, "attribute softcap is ", softcap, "; liboga's CPU kernel supports only 0 (none)");
-  }
-  const struct {
-    const char* name;
-    const char* off;
-  } texts[] = {{"kv_cache_layout", "SEPARATE"}, {"k_quant_type", "NONE"}, {"v_quant_type", "NONE"}};
-  for (const auto& [name, off] : texts) {
-    const std::string found = info.String(name).value_or(off);
-    if (found != off) Refuse(node, "attribute ", name, " is ", found, "; liboga's CPU kernel supports only ", off);
-  }
-}
-
-void RefuseOtherInputs(const NodeInfo& info, const std::string& node) {
-  for (const size_t input : {kSlotMapping, kHeadSink, kQueryNorm, kKeyNorm, kKeyScale, kValueScale}) {
-    if (!info.HasInput(input)) continue;
-    Refuse(node, "input ", kPagedAttentionInputNames[input],
-           " is given; liboga's CPU kernel does not support it, the input must be absent");
-  }
+  const std::string layout = info.String("kv_cache_layout").value_or("SEPARATE");
+  if (layout == "SEPARATE") return;
+  Refuse(node, "attribute kv_cache_layout is ", layout, "; liboga's CPU kernel supports only SEPARATE");
 }
 
 void RequireType(const NodeInfo& info, const std::string& node, size_t input, ElementType wanted) {
@@ -59,12 +43,39 @@ void RequireType(const NodeInfo& info, const std::string& node, size_t input, El
          "; liboga's CPU kernel supports only ", ElementTypeName(wanted), " here");
 }
 
-void CheckTypes(const NodeInfo& info, const std::string& node) {
-  for (const size_t input : {kQuery, kKey, kValue, kCosCache, kSinCache}) {
-    RequireType(info, node, input, ElementType::kFloat);
+// All activations and what is applied to them share one type.
+kernels::ActivationType ReadActivationType(const NodeInfo& info, const std::string& node) {
+  const ElementType type = info.Input(kQuery).type;
+  if (type != ElementType::kFloat && type != ElementType::kFloat16 && type != ElementType::kBfloat16) {
+    Refuse(node, "input query has element type ", ElementTypeName(type),
+           "; liboga's CPU kernel supports float, float16 and bfloat16 activations");
   }
-  for (const size_t input : {kCumulativeLengths, kPastLengths, kBlockTable, kAttentionMetadata}) {
+  for (const size_t input : {kKey, kValue, kCosCache, kSinCache, kHeadSink, kQueryNorm, kKeyNorm}) {
+    if (!info.HasInput(input) || info.Input(input).type == type) continue;
+    Throw(StatusCode::kModelError, node, ": input ", kPagedAttentionInputNames[input], " has element type ",
+          ElementTypeName(info.Input(input).type), " and query ", ElementTypeName(type), "; they must be equal");
+  }
+  if (type == ElementType::kFloat16) return kernels::ActivationType::kFloat16;
+  if (type == ElementType::kBfloat16) return kernels::ActivationType::kBfloat16;
+  return kernels::ActivationType::kFloat32;
+}
+
+void CheckOtherTypes(const NodeInfo& info, const std::string& node) {
+  for (const size_t input : {kCumulativeLengths, kPastLengths, kBlockTable, kSlotMapping, kAttentionMetadata}) {
     RequireType(info, node, input, ElementType::kInt32);
+  }
+  for (const size_t input : {kKeyScale, kValueScale}) RequireType(info, node, input, ElementType::kFloat);
+}
+
+kernels::CacheType CacheTypeOf(ElementType type, const std::string& node) {
+  switch (type) {
+    case ElementType::kFloat: return kernels::CacheType::kFloat32;
+    case ElementType::kFloat16: return kernels::CacheType::kFloat16;
+    case ElementType::kBfloat16: return kernels::CacheType::kBfloat16;
+    case ElementType::kInt8: return kernels::CacheType::kInt8;
+    default:
+      Refuse(node, "input key_cache has element type ", ElementTypeName(type),
+             "; liboga's CPU kernel supports float, float16, bfloat16 and int8 caches");
   }
 }
 
@@ -75,10 +86,7 @@ kernels::CacheType ReadCacheType(const NodeInfo& info, const std::string& node) 
     Throw(StatusCode::kModelError, node, ": key_cache has element type ", ElementTypeName(keys), " and value_cache ",
           ElementTypeName(values), "; they must be equal");
   }
-  if (keys != ElementType::kFloat && keys != ElementType::kFloat16) {
-    Refuse(node, "input key_cache has element type ", ElementTypeName(keys),
-           "; liboga's CPU kernel supports float and float16 caches");
-  }
+  const kernels::CacheType type = CacheTypeOf(keys, node);
   for (const char* name : {"k_cache_dtype", "v_cache_dtype"}) {
     const std::string logical = info.String(name).value_or("");
     if (!logical.empty() && logical != ElementTypeName(keys)) {
@@ -86,7 +94,28 @@ kernels::CacheType ReadCacheType(const NodeInfo& info, const std::string& node) 
              " cache; liboga's CPU kernel stores the cache's own type only");
     }
   }
-  return keys == ElementType::kFloat ? kernels::CacheType::kFloat32 : kernels::CacheType::kFloat16;
+  return type;
+}
+
+// Whether a cache's scale is one per channel. The attribute, the cache's type and the input must agree.
+bool ReadScaling(const NodeInfo& info, const std::string& node, kernels::CacheType cache, const char* attribute,
+                 size_t input) {
+  const std::string found = info.String(attribute).value_or("NONE");
+  const bool quantized = cache == kernels::CacheType::kInt8;
+  if (found != "NONE" && found != "PER_TENSOR" && found != "PER_CHANNEL") {
+    Throw(StatusCode::kModelError, node, ": attribute ", attribute, " is ", found,
+          "; it must be NONE, PER_TENSOR or PER_CHANNEL");
+  }
+  if ((found != "NONE") != quantized) {
+    Throw(StatusCode::kModelError, node, ": attribute ", attribute, " is ", found, " for a cache of ",
+          ElementTypeName(info.Input(kKeyCache).type), "; ",
+          quantized ? "an int8 cache needs PER_TENSOR or PER_CHANNEL" : "only an int8 cache is quantized");
+  }
+  if (info.HasInput(input) != quantized) {
+    Throw(StatusCode::kModelError, node, ": input ", kPagedAttentionInputNames[input],
+          quantized ? " is missing; an int8 cache needs its scale" : " is given; only an int8 cache has a scale");
+  }
+  return found == "PER_CHANNEL";
 }
 
 int32_t ReadHeads(const NodeInfo& info, const std::string& node, const char* name) {
@@ -96,6 +125,31 @@ int32_t ReadHeads(const NodeInfo& info, const std::string& node, const char* nam
     Throw(StatusCode::kModelError, node, ": attribute ", name, " is ", *heads, "; it must be positive");
   }
   return static_cast<int32_t>(*heads);
+}
+
+void ReadNorm(const NodeInfo& info, const std::string& node, kernels::PagedAttentionParams* params) {
+  if (info.HasInput(kQueryNorm) != info.HasInput(kKeyNorm)) {
+    Throw(StatusCode::kModelError, node, ": the inputs q_norm_weight and k_norm_weight must both be given, or neither");
+  }
+  params->norm_epsilon = info.Float("qk_norm_epsilon").value_or(params->norm_epsilon);
+  if (params->norm_epsilon >= 0.0f && std::isfinite(params->norm_epsilon)) return;
+  Throw(StatusCode::kModelError, node, ": attribute qk_norm_epsilon is ", params->norm_epsilon,
+        "; it must be 0 or a positive number");
+}
+
+void ReadRotation(const NodeInfo& info, const std::string& node, kernels::PagedAttentionParams* params) {
+  params->rotary = info.Int("do_rotary").value_or(0) != 0;
+  params->rotary_interleaved = info.Int("rotary_interleaved").value_or(0) != 0;
+  const int64_t offset = info.Int("rotary_offset").value_or(0);
+  if (offset < 0 || offset % kHeadSizeMultiple != 0 || offset >= kernels::kMaxHeadSize) {
+    Throw(StatusCode::kModelError, node, ": attribute rotary_offset is ", offset, "; it must be a multiple of ",
+          kHeadSizeMultiple, " within the head");
+  }
+  params->rotary_offset = static_cast<int32_t>(offset);
+  if (params->rotary && !(info.HasInput(kCosCache) && info.HasInput(kSinCache))) {
+    Throw(StatusCode::kModelError, node, ": attribute do_rotary is set, so the inputs cos_cache and sin_cache must be ",
+          "given");
+  }
 }
 
 kernels::PagedAttentionParams ReadParams(const NodeInfo& info, const std::string& node) {
@@ -110,12 +164,13 @@ kernels::PagedAttentionParams ReadParams(const NodeInfo& info, const std::string
           "; it must be -1 (no window) or the number of keys a query sees, itself included");
   }
   params.window = static_cast<int32_t>(window);
-  params.rotary = info.Int("do_rotary").value_or(0) != 0;
-  params.rotary_interleaved = info.Int("rotary_interleaved").value_or(0) != 0;
-  if (params.rotary && !(info.HasInput(kCosCache) && info.HasInput(kSinCache))) {
-    Throw(StatusCode::kModelError, node, ": attribute do_rotary is set, so the inputs cos_cache and sin_cache must be ",
-          "given");
+  params.softcap = info.Float("softcap").value_or(0.0f);
+  if (!(params.softcap >= 0.0f && std::isfinite(params.softcap))) {
+    Throw(StatusCode::kModelError, node, ": attribute softcap is ", params.softcap,
+          "; it must be a positive number, or 0 for none");
   }
+  ReadNorm(info, node, &params);
+  ReadRotation(info, node, &params);
   return params;
 }
 
@@ -142,9 +197,14 @@ PagedAttentionKernel::PagedAttentionKernel(const abi::KernelInfo* kernel_info) {
   const NodeInfo info(kernel_info);
   node_ = Message("PagedAttention node ", info.name());
   RefuseOtherValues(info, node_);
-  RefuseOtherInputs(info, node_);
-  CheckTypes(info, node_);
+  activation_type_ = ReadActivationType(info, node_);
+  CheckOtherTypes(info, node_);
   cache_type_ = ReadCacheType(info, node_);
+  key_channels_ = ReadScaling(info, node_, cache_type_, "k_quant_type", kKeyScale);
+  value_channels_ = ReadScaling(info, node_, cache_type_, "v_quant_type", kValueScale);
+  normed_ = info.HasInput(kQueryNorm);
+  sinks_ = info.HasInput(kHeadSink);
+  mapped_ = info.HasInput(kSlotMapping);
   CheckFixedHeadSize(info, node_);
   num_heads_ = ReadHeads(info, node_, "num_heads");
   num_kv_heads_ = ReadHeads(info, node_, "kv_num_heads");
@@ -174,6 +234,7 @@ kernels::PagedAttentionArgs PagedAttentionKernel::ReadArgs(const KernelContext& 
   kernels::PagedAttentionArgs args;
   args.params = params_;
   args.cache_type = cache_type_;
+  args.activation_type = activation_type_;
   const KernelTensor keys = context.Input(kKeyCache);
   const KernelTensor values = context.Input(kValueCache);
   RequireShape(keys, kKeyCache, {keys.dims[0], keys.dims[1], num_kv_heads_, keys.dims[3]});
@@ -189,6 +250,7 @@ kernels::PagedAttentionArgs PagedAttentionKernel::ReadArgs(const KernelContext& 
   ReadActivations(context, &args);
   ReadTables(context, &args);
   if (params_.rotary) ReadRotary(context, &args);
+  ReadOptions(context, &args);
   return args;
 }
 
@@ -199,11 +261,12 @@ void PagedAttentionKernel::ReadActivations(const KernelContext& context, kernels
   const int64_t row_width = packed_ ? query_width + 2 * kv_width : query_width;
   RequireShape(query, kQuery, {query.dims[0], row_width});
   args->shape.num_tokens = Narrow(query.dims[0], "num_tokens");
-  args->query = static_cast<const float*>(query.data);
+  args->query = query.data;
   args->query_stride = row_width;
   if (packed_) {
-    args->key = args->query + query_width;
-    args->value = args->key + kv_width;
+    const int32_t bytes = kernels::ActivationBytes(activation_type_);
+    args->key = static_cast<const char*>(query.data) + query_width * bytes;
+    args->value = static_cast<const char*>(args->key) + kv_width * bytes;
     args->key_stride = args->value_stride = row_width;
     return;
   }
@@ -211,8 +274,8 @@ void PagedAttentionKernel::ReadActivations(const KernelContext& context, kernels
   const KernelTensor value = context.Input(kValue);
   RequireShape(key, kKey, {query.dims[0], kv_width});
   RequireShape(value, kValue, {query.dims[0], kv_width});
-  args->key = static_cast<const float*>(key.data);
-  args->value = static_cast<const float*>(value.data);
+  args->key = key.data;
+  args->value = value.data;
   args->key_stride = args->value_stride = kv_width;
 }
 
@@ -235,14 +298,40 @@ void PagedAttentionKernel::ReadRotary(const KernelContext& context, kernels::Pag
   const KernelTensor sine = context.Input(kSinCache);
   RequireShape(cosine, kCosCache, {cosine.dims[0], cosine.dims[1]});
   RequireShape(sine, kSinCache, {cosine.dims[0], cosine.dims[1]});
-  if (cosine.dims[1] < 1 || 2 * cosine.dims[1] > args->shape.head_size) {
+  const int32_t most = (args->shape.head_size - params_.rotary_offset) / 2;
+  if (cosine.dims[1] < 1 || cosine.dims[1] > most) {
     Throw(StatusCode::kInvalidArgument, node_, ": input cos_cache has ", cosine.dims[1], " columns; a head of size ",
-          args->shape.head_size, " takes 1 to ", args->shape.head_size / 2);
+          args->shape.head_size, " rotated from ", params_.rotary_offset, " on takes 1 to ", most);
   }
   args->params.rotary_positions = Narrow(cosine.dims[0], "rotary positions");
   args->params.rotary_dim = static_cast<int32_t>(2 * cosine.dims[1]);
-  args->cos_cache = static_cast<const float*>(cosine.data);
-  args->sin_cache = static_cast<const float*>(sine.data);
+  args->cos_cache = cosine.data;
+  args->sin_cache = sine.data;
+}
+
+kernels::CacheScale PagedAttentionKernel::ReadScale(const KernelContext& context, size_t input, bool per_channel,
+                                                    int32_t head_size) const {
+  const KernelTensor scale = context.Input(input);
+  per_channel ? RequireShape(scale, input, {num_kv_heads_, 1, head_size}) : RequireShape(scale, input, {1});
+  return {static_cast<const float*>(scale.data), per_channel};
+}
+
+void PagedAttentionKernel::ReadOptions(const KernelContext& context, kernels::PagedAttentionArgs* args) const {
+  const int32_t head_size = args->shape.head_size;
+  const auto read = [&](size_t input, int64_t size) {
+    const KernelTensor tensor = context.Input(input);
+    RequireShape(tensor, input, {size});
+    return tensor.data;
+  };
+  if (normed_) {
+    args->query_norm = read(kQueryNorm, head_size);
+    args->key_norm = read(kKeyNorm, head_size);
+  }
+  if (sinks_) args->head_sink = read(kHeadSink, num_heads_);
+  if (mapped_) args->slot_mapping = static_cast<const int32_t*>(read(kSlotMapping, args->shape.num_tokens));
+  if (cache_type_ != kernels::CacheType::kInt8) return;
+  args->key_scale = ReadScale(context, kKeyScale, key_channels_, head_size);
+  args->value_scale = ReadScale(context, kValueScale, value_channels_, head_size);
 }
 
 // The kernel writes into the input caches. Outputs elsewhere would be left unwritten, so they must be the same memory.
@@ -263,7 +352,7 @@ void PagedAttentionKernel::Compute(abi::KernelContext* raw_context) const {
   kernels::PagedAttentionArgs args = ReadArgs(context);
   RequireUpdateInPlace(context, args);
   const int64_t dims[] = {args.shape.num_tokens, int64_t{num_heads_} * args.shape.head_size};
-  args.output = static_cast<float*>(context.Output(0, dims));
+  args.output = context.Output(0, dims);
   const std::string problem = kernels::ValidatePagedAttention(args);
   if (!problem.empty()) Throw(StatusCode::kInvalidArgument, node_, ": ", problem);
   const kernels::ParallelFor parallel_for = [&context](size_t count, const std::function<void(size_t)>& body) {

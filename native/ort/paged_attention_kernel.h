@@ -26,6 +26,8 @@ class PagedAttentionKernel {
   void ReadActivations(const KernelContext& context, kernels::PagedAttentionArgs* args) const;
   void ReadTables(const KernelContext& context, kernels::PagedAttentionArgs* args) const;
   void ReadRotary(const KernelContext& context, kernels::PagedAttentionArgs* args) const;
+  void ReadOptions(const KernelContext& context, kernels::PagedAttentionArgs* args) const;
+  kernels::CacheScale ReadScale(const KernelContext& context, size_t input, bool per_channel, int32_t head_size) const;
   void RequireUpdateInPlace(const KernelContext& context, const kernels::PagedAttentionArgs& args) const;
 
   // Throws unless `tensor`, the input at `index`, has `shape`.
@@ -33,10 +35,16 @@ class PagedAttentionKernel {
 
   std::string node_;  // "PagedAttention node /layers.3/attn"
   kernels::CacheType cache_type_ = kernels::CacheType::kFloat32;
+  kernels::ActivationType activation_type_ = kernels::ActivationType::kFloat32;
   kernels::PagedAttentionParams params_;
   int32_t num_heads_ = 0;
   int32_t num_kv_heads_ = 0;
-  bool packed_ = false;  // query, key and value share one input
+  bool packed_ = false;        // query, key and value share one input
+  bool key_channels_ = false;  // an int8 cache of keys has a scale per channel
+  bool value_channels_ = false;
+  bool normed_ = false;
+  bool sinks_ = false;
+  bool mapped_ = false;
 };
 
 }  // namespace oga::ort

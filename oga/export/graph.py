@@ -105,8 +105,6 @@ class _DecoderBuilder:
         """The attention of one layer up to its output projection, and the layer's updated caches."""
         spec = self._spec
         query, key, value = self._project(hidden, f"{prefix}.self_attn")
-        # Slot mapping, head sinks, cache scales; and query and key norms, which have nodes of their own.
-        unused = [None] * 6
         attributes: dict[str, Any] = {
             "num_heads": spec.num_heads,
             "kv_num_heads": spec.num_kv_heads,
@@ -117,6 +115,10 @@ class _DecoderBuilder:
         window = spec.window(layer)
         if window is not None:
             attributes["local_window_size"] = window
+        norms: list[ir.Value | None] = [None, None]
+        if spec.qk_norm:
+            norms = [self._vector(f"{prefix}.self_attn.{side}_norm.weight", spec.head_size) for side in ("q", "k")]
+            attributes["qk_norm_epsilon"] = spec.norm_epsilon
         outputs = [
             self._graph.value(f"{prefix}.self_attn/PagedAttention_output", _TOKENS, spec.query_width),
             *(self._cache_output(layer, side) for side in ("key", "value")),
@@ -125,7 +127,8 @@ class _DecoderBuilder:
         self._graph.nodes.append(
             ir.node(
                 "PagedAttention",
-                [*inputs, *unused, self._metadata],
+                # Without slot mapping, head sinks and cache scales.
+                [*inputs, None, None, *norms, None, None, self._metadata],
                 attributes,
                 domain=CONTRIB,
                 outputs=outputs,
@@ -139,18 +142,14 @@ class _DecoderBuilder:
         spec = self._spec
         widths = dict.fromkeys((f"{prefix}.k_proj", f"{prefix}.v_proj"), spec.kv_width)
         parts = {f"{prefix}.q_proj": spec.query_width} | widths
-        if not spec.qk_norm:
-            matrices = self._joined(f"{prefix}.qkv_proj", parts, spec.hidden_size)
-            if len(matrices) == 1:
-                bias = self._stacked_bias(f"{prefix}.qkv_proj", parts) if spec.qkv_bias else None
-                return multiply(self._graph, hidden, matrices[0], f"{prefix}.qkv_proj", bias), None, None
-            self._matrices |= zip(parts, matrices, strict=True)
+        matrices = self._joined(f"{prefix}.qkv_proj", parts, spec.hidden_size)
+        if len(matrices) == 1:
+            bias = self._stacked_bias(f"{prefix}.qkv_proj", parts) if spec.qkv_bias else None
+            return multiply(self._graph, hidden, matrices[0], f"{prefix}.qkv_proj", bias), None, None
+        self._matrices |= zip(parts, matrices, strict=True)
         query, key, value = (
             self._linear(hidden, name, width, spec.hidden_size, bias=spec.qkv_bias) for name, width in parts.items()
         )
-        if spec.qk_norm:
-            query = self._norm_heads(query, f"{prefix}.q_norm", spec.num_heads)
-            key = self._norm_heads(key, f"{prefix}.k_norm", spec.num_kv_heads)
         return query, key, value
 
     def _mlp(self, hidden: ir.Value, prefix: str) -> ir.Value:
@@ -190,24 +189,6 @@ class _DecoderBuilder:
             axis=-1,
             epsilon=self._spec.norm_epsilon,
         )
-
-    def _norm_heads(self, x: ir.Value, name: str, heads: int) -> ir.Value:
-        """Each head of the rows divided by its own root mean square."""
-        graph, size = self._graph, self._spec.head_size
-        apart = graph.constant(f"{heads}_heads", np.array([0, heads, size], np.int64))
-        together = graph.constant(f"{heads}_heads_together", np.array([0, heads * size], np.int64))
-        weight = self._vector(f"{name}.weight", size)
-        x = graph.node("Reshape", [x, apart], f"{name}/apart/Reshape", heads, size)
-        x = graph.node(
-            "RMSNormalization",
-            [x, weight],
-            f"{name}/RMSNormalization",
-            heads,
-            size,
-            axis=-1,
-            epsilon=self._spec.norm_epsilon,
-        )
-        return graph.node("Reshape", [x, together], f"{name}/together/Reshape", heads * size)
 
     def _add_and_norm(
         self, x: ir.Value, residual: ir.Value, name: str, *, last: bool = False

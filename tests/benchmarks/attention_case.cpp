@@ -8,8 +8,7 @@ namespace oga::benchmarks {
 namespace {
 
 constexpr int32_t kHeads = 14, kKvHeads = 2, kHeadSize = 64, kBlockSlots = 16;
-
-int32_t ElementBytes(kernels::CacheType type) { return type == kernels::CacheType::kFloat32 ? 4 : 2; }
+constexpr float kCodeScale = 0.01f;  // of an int8 cache
 
 }  // namespace
 
@@ -29,6 +28,7 @@ AttentionCase::AttentionCase(const AttentionStep& step) : step_(step) {
   args_.params.rotary_dim = kHeadSize;
   args_.params.rotary_positions = length;
   args_.cache_type = step.cache;
+  if (step.cache == kernels::CacheType::kInt8) args_.key_scale = args_.value_scale = {&kCodeScale, false};
 
   if (step.layers == 0) {
     const auto beyond_bytes = static_cast<int64_t>(BeyondCachesBytes());
@@ -66,12 +66,12 @@ AttentionCase::AttentionCase(const AttentionStep& step) : step_(step) {
 }
 
 int64_t AttentionCase::LayerBytes() const {
-  return int64_t{args_.shape.num_blocks} * kBlockSlots * kKvHeads * kHeadSize * ElementBytes(step_.cache);
+  return int64_t{args_.shape.num_blocks} * kBlockSlots * kKvHeads * kHeadSize * CacheElementBytes(step_.cache);
 }
 
 double AttentionCase::cache_bytes() const {
   const double positions = static_cast<double>(step_.rows) * (step_.past + step_.new_tokens);
-  return positions * kKvHeads * kHeadSize * ElementBytes(step_.cache) * 2 * step_.layers;
+  return positions * kKvHeads * kHeadSize * CacheElementBytes(step_.cache) * 2 * step_.layers;
 }
 
 double AttentionCase::flops() const {

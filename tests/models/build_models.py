@@ -37,6 +37,8 @@ DECODERS = {
     "per_row": Decoder(
         heads=6, kv_heads=1, head_size=16, scale=0.1, logits="row", metadata=False, rotary_dim=16, seed=4
     ),
+    "int8_cache": Decoder(cache_type=TensorProto.INT8, softcap=4.0, sinks=True, norm=True, seed=5),
+    "bfloat16_cache": Decoder(cache_type=TensorProto.BFLOAT16, norm=True, metadata=False, seed=6),
 }
 
 

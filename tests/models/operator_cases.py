@@ -1,4 +1,4 @@
-"""One-node graphs that PagedAttention on the CPU must refuse when they are loaded."""
+"""One-node graphs that PagedAttention on the CPU must take, or refuse when they are loaded."""
 
 from __future__ import annotations
 
@@ -53,31 +53,76 @@ def graph(
     return helper.make_model(body, opset_imports=opsets, ir_version=10)
 
 
+def optional_inputs(activations: int, head_size: int = 16) -> dict[str, tuple[int, list[int | str]]]:
+    """Returns every optional input of a node over int8 caches, with a key scale per channel."""
+    return {
+        "cos": (activations, [64, (head_size - 8) // 2]),
+        "sin": (activations, [64, (head_size - 8) // 2]),
+        "slot_mapping": (TensorProto.INT32, ["tokens"]),
+        "head_sink": (activations, [HEADS]),
+        "q_norm": (activations, [head_size]),
+        "k_norm": (activations, [head_size]),
+        "k_scale": (TensorProto.FLOAT, ["scale_heads", "one", head_size]),
+        "v_scale": (TensorProto.FLOAT, [1]),
+        "metadata": (TensorProto.INT32, [3]),
+    }
+
+
+def with_everything(activations: int) -> onnx.ModelProto:
+    """Returns a graph whose node has every option that the CPU kernel takes."""
+    return graph(
+        head_size=16,
+        activations=activations,
+        cache=TensorProto.INT8,
+        given=optional_inputs(activations),
+        do_rotary=1,
+        rotary_offset=8,
+        rotary_interleaved=1,
+        softcap=5.0,
+        scale=0.3,
+        qk_norm_epsilon=1e-3,
+        local_window_size=6,
+        k_quant_type="PER_CHANNEL",
+        v_quant_type="PER_TENSOR",
+        k_cache_dtype="int8",
+    )
+
+
 def cases() -> dict[str, onnx.ModelProto]:
-    """Returns the graphs by name; ``accepted`` and ``accepted_float16_cache`` load."""
-    f32, f16, i32 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT32
+    """Returns the graphs by name; those that begin with ``accepted`` load."""
+    f32, f16, i8, i32 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT8, TensorProto.INT32
     norm: dict[str, tuple[int, list[int | str]]] = {"q_norm": (f32, [8]), "k_norm": (f32, [8])}
     scales: dict[str, tuple[int, list[int | str]]] = {"k_scale": (f32, [1]), "v_scale": (f32, [1])}
     rotary: dict[str, tuple[int, list[int | str]]] = {"cos": (f32, [64, 4]), "sin": (f32, [64, 4])}
+    in_steps = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}
     return {
         "accepted": graph(given=rotary | {"metadata": (i32, [3])}, do_rotary=1),
         "accepted_float16_cache": graph(cache=f16),
+        "accepted_bfloat16_cache": graph(cache=TensorProto.BFLOAT16),
+        "accepted_everything": with_everything(f32),
+        "accepted_everything_float16": with_everything(f16),
+        "accepted_everything_bfloat16": with_everything(TensorProto.BFLOAT16),
         "no_cache_outputs": graph(outputs=1),
-        "softcap": graph(softcap=50.0),
-        "head_sink": graph(given={"head_sink": (f32, [HEADS])}),
-        "q_norm": graph(given=norm),
-        "slot_mapping": graph(given={"slot_mapping": (i32, ["tokens"])}),
-        "k_scale": graph(given=scales),
-        "int8_cache": graph(cache=TensorProto.INT8),
-        "bfloat16_cache": graph(cache=TensorProto.BFLOAT16),
-        "float16_activations": graph(activations=f16, cache=f16),
+        "negative_softcap": graph(softcap=-50.0),
+        "one_norm": graph(given={"q_norm": norm["q_norm"]}),
+        "negative_epsilon": graph(given=norm, qk_norm_epsilon=-1.0),
+        "double_sink": graph(given={"head_sink": (TensorProto.DOUBLE, [HEADS])}),
+        "int64_slots": graph(given={"slot_mapping": (TensorProto.INT64, ["tokens"])}),
+        "scale_of_floats": graph(given=scales),
+        "int8_cache_without_type": graph(cache=i8, given=scales),
+        "int8_cache_without_scale": graph(cache=i8, given={"k_scale": scales["k_scale"]}, **in_steps),
+        "float16_scale": graph(cache=i8, given=scales | {"v_scale": (f16, [1])}, **in_steps),
+        "uint8_cache": graph(cache=TensorProto.UINT8, given=scales, k_cache_dtype="int4", **in_steps),
+        "double_activations": graph(activations=TensorProto.DOUBLE),
+        "mixed_activations": graph(given={"value": (f16, ["tokens", 16])}),
         "mixed_caches": graph(given={"value_cache": (f16, ["blocks", 4, KV_HEADS, 8])}),
         "int64_lengths": graph(lengths=TensorProto.INT64),
         "not_causal": graph(is_causal=0),
-        "rotary_offset": graph(rotary_offset=8),
+        "rotary_offset": graph(rotary_offset=4),
         "v_head_size": graph(v_head_size=4, scale=0.5),
         "latent": graph(kv_cache_layout="LATENT"),
         "quantized": graph(k_quant_type="PER_TENSOR"),
+        "unknown_quantization": graph(v_quant_type="PER_BLOCK"),
         "packed_cache_type": graph(k_cache_dtype="int4"),
         "key_without_value": graph(absent=("value",)),
         "rotary_without_tables": graph(do_rotary=1),

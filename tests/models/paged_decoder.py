@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -31,6 +32,9 @@ class Decoder:
     interleaved: bool = False
     window: int = -1
     scale: float | None = None
+    softcap: float = 0.0
+    sinks: bool = False
+    norm: bool = False  # of queries and keys
     logits: str = "index"  # which rows carry logits: "index", "token" or "row"
     index_type: int = TensorProto.INT32
     position_components: int = 0  # 0: no position_ids; 1: [tokens]; 3: [3, tokens]
@@ -52,6 +56,30 @@ def weights(decoder: Decoder) -> dict[str, Array]:
         name: (rng.standard_normal(shape) * (1.0 if name == "embed" else 0.3)).astype(np.float32).astype(np.float64)
         for name, shape in shapes.items()
     }
+
+
+def options(decoder: Decoder, layer: int) -> dict[str, Array]:
+    """Returns the float32-exact inputs of a layer's attention that are switched on, by the operator's names."""
+    rng = np.random.default_rng(decoder.seed + 100 * layer + 50)
+    drawn = {
+        "head_sink": rng.uniform(-1, 2, decoder.heads),
+        "q_norm_weight": rng.uniform(0.5, 1.5, decoder.head_size),
+        "k_norm_weight": rng.uniform(0.5, 1.5, decoder.head_size),
+        "k_scale": rng.uniform(0.03, 0.04, (decoder.kv_heads, 1, decoder.head_size)),
+        "v_scale": rng.uniform(0.05, 0.06, 1),
+    }
+    quantized = decoder.cache_type == TensorProto.INT8
+    on = [decoder.sinks, decoder.norm, decoder.norm, quantized, quantized]
+    return {
+        name: value.astype(np.float32).astype(np.float64)
+        for (name, value), given in zip(drawn.items(), on, strict=True)
+        if given
+    }
+
+
+def normalise(heads: Array, gains: Array | None) -> Array:
+    """Returns ``heads`` [tokens, heads, head_size] after the RMS norm that there is if there are ``gains``."""
+    return heads if gains is None else heads / np.sqrt((heads**2).mean(-1, keepdims=True) + 1e-6) * gains
 
 
 def rotary_tables(decoder: Decoder) -> tuple[Array, Array]:
@@ -77,26 +105,37 @@ def rotate(decoder: Decoder, x: Array, positions: npt.NDArray[np.int64]) -> Arra
     return out
 
 
-def stored(decoder: Decoder, x: Array) -> Array:
-    """Returns what the cache holds after ``x`` was written to it."""
+def stored(decoder: Decoder, x: Array, scale: Array | None) -> Array:
+    """Returns what the cache holds after ``x`` [tokens, kv_heads, head_size] was written to it."""
+    if scale is not None:
+        steps = scale[:, 0] if scale.ndim == 3 else scale
+        return np.clip(np.rint(x / steps), -128, 127) * steps
+    if decoder.cache_type == TensorProto.BFLOAT16:
+        return x.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
     if decoder.cache_type == TensorProto.FLOAT16:
         return x.astype(np.float32).astype(np.float16).astype(np.float64)
     return x
 
 
-def attend(decoder: Decoder, q: Array, k: Array, v: Array) -> Array:
+def attend(decoder: Decoder, layer: int, q: Array, k: Array, v: Array) -> Array:
     """Causal attention of one whole sequence; q, k, v are [tokens, heads * head_size]."""
+    given = options(decoder, layer)
     n, d, groups = len(q), decoder.head_size, decoder.heads // decoder.kv_heads
     positions = np.arange(n)
-    queries = rotate(decoder, q.reshape(n, decoder.heads, d), positions)
-    keys = stored(decoder, rotate(decoder, k.reshape(n, decoder.kv_heads, d), positions)).repeat(groups, 1)
-    values = stored(decoder, v.reshape(n, decoder.kv_heads, d)).repeat(groups, 1)
+    queries = rotate(decoder, normalise(q.reshape(n, decoder.heads, d), given.get("q_norm_weight")), positions)
+    keys = rotate(decoder, normalise(k.reshape(n, decoder.kv_heads, d), given.get("k_norm_weight")), positions)
+    keys = stored(decoder, keys, given.get("k_scale")).repeat(groups, 1)
+    values = stored(decoder, v.reshape(n, decoder.kv_heads, d), given.get("v_scale")).repeat(groups, 1)
     scores = np.einsum("qhd,khd->hqk", queries, keys) * (decoder.scale or d**-0.5)
+    if decoder.softcap:
+        scores = decoder.softcap * np.tanh(scores / decoder.softcap)
     distance = positions[:, None] - positions[None]
     seen = (distance >= 0) & ((distance < decoder.window) | (decoder.window < 0))
     scores = np.where(seen, scores, -np.inf)
-    probabilities = np.exp(scores - scores.max(-1, keepdims=True))
-    probabilities /= probabilities.sum(-1, keepdims=True)
+    highest = scores.max(-1, keepdims=True)
+    probabilities = np.exp(scores - highest)
+    sinks = np.exp(given["head_sink"][:, None, None] - highest) if decoder.sinks else 0
+    probabilities /= probabilities.sum(-1, keepdims=True) + sinks
     return np.einsum("hqk,khd->qhd", probabilities, values).reshape(n, -1)
 
 
@@ -107,7 +146,7 @@ def logits(decoder: Decoder, tokens: list[int]) -> Array:
     if decoder.position_components:
         x = x + 0.01 * np.arange(len(tokens))[:, None] * decoder.position_components
     for i in range(decoder.layers):
-        x = x + np.tanh(attend(decoder, x @ w[f"q.{i}"], x @ w[f"k.{i}"], x @ w[f"v.{i}"]) @ w[f"o.{i}"])
+        x = x + np.tanh(attend(decoder, i, x @ w[f"q.{i}"], x @ w[f"k.{i}"], x @ w[f"v.{i}"]) @ w[f"o.{i}"])
     return x @ w["head"]
 
 
@@ -155,12 +194,23 @@ def attention_node(graph: Graph, decoder: Decoder, layer: int, qkv: list[str]) -
         attributes["local_window_size"] = decoder.window
     if decoder.scale is not None:
         attributes["scale"] = decoder.scale
+    if decoder.softcap:
+        attributes["softcap"] = decoder.softcap
+    given = options(decoder, layer)
+    if "k_scale" in given:
+        attributes |= {"k_quant_type": "PER_CHANNEL", "v_quant_type": "PER_TENSOR"}
     caches = [f"past_key_values.{layer}.{side}" for side in ("key", "value")]
     tables = ["cumulative_sequence_lengths", "past_sequence_lengths", "block_table"]
     rotary = ["cos_cache", "sin_cache"] if decoder.rotary_dim else ["", ""]
-    tail = [""] * 6 + ["attention_metadata"] if decoder.metadata else []
+    names = ["head_sink", "q_norm_weight", "k_norm_weight", "k_scale", "v_scale"]
+    for name, value in given.items():
+        graph.constant(f"{name}.{layer}", value, np.float32)
+    tail = ["", *(f"{name}.{layer}" if name in given else "" for name in names)]
+    tail += ["attention_metadata"] if decoder.metadata else []
     outputs = [f"attention.{layer}", f"present.{layer}.key", f"present.{layer}.value"]
     inputs = qkv + caches + tables + rotary + tail
+    while not inputs[-1]:
+        inputs.pop()
     graph.nodes.append(
         helper.make_node("PagedAttention", inputs, outputs, f"/layers.{layer}/attn", domain=MICROSOFT, **attributes)
     )

@@ -20,16 +20,86 @@ from onnx.reference.op_run import OpRun
 Array = npt.NDArray[Any]
 
 
-def rotate(heads: Array, positions: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
-    """Rotary embedding of heads [tokens, heads, head_size]; channels beyond twice the tables' width pass through."""
+def rotate(heads: Array, positions: Array, cos: Array, sin: Array, *, interleaved: bool, offset: int = 0) -> Array:
+    """Rotary embedding of heads [tokens, heads, head_size]: twice the tables' width of channels behind ``offset``."""
     half = cos.shape[1]
     c, s = cos[positions][:, None].astype(np.float64), sin[positions][:, None].astype(np.float64)
     rotated = heads.astype(np.float64).copy()
-    pairs = rotated[..., : 2 * half]
+    pairs = rotated[..., offset : offset + 2 * half]
     first, second = (pairs[..., 0::2], pairs[..., 1::2]) if interleaved else (pairs[..., :half], pairs[..., half:])
     turned = first * c - second * s, second * c + first * s
     first[...], second[...] = turned
     return rotated
+
+
+def normalise(heads: Array, gains: Array | None, epsilon: float) -> Array:
+    """RMS norm of each head [tokens, heads, head_size] with ``gains`` [head_size]; the heads themselves without."""
+    wide = heads.astype(np.float64)
+    if gains is None:
+        return wide
+    return wide / np.sqrt((wide**2).mean(-1, keepdims=True) + epsilon) * gains.astype(np.float64)
+
+
+def to_cache(values: Array, cache: Array, scale: Array | None) -> Array:
+    """Heads [kv_heads, head_size] as ``cache`` stores them: codes of steps of ``scale``, or rounded numbers."""
+    if scale is None:
+        return values.astype(cache.dtype)
+    steps = values / (scale.astype(np.float64).reshape(values.shape) if scale.size > 1 else scale[0])
+    return np.clip(np.rint(steps), -128, 127).astype(np.int8)
+
+
+def from_cache(stored: Array, scale: Array | None) -> Array:
+    """What cached heads [..., kv_heads, head_size] stand for, as float64."""
+    wide = stored.astype(np.float64)
+    return wide if scale is None else wide * (scale.reshape(stored.shape[-2:]) if scale.size > 1 else scale[0])
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a PagedAttention node may be told besides its usual inputs.
+
+    Attributes:
+        scale: of the scores; 1 / sqrt(head_size) when None or 0.
+        interleaved: rotated channels are neighbours instead of halves.
+        rotary_offset: the first channel that is rotated.
+        window: keys that a query sees, itself included; no limit when not positive.
+        softcap: scores become softcap * tanh(score / softcap); 0 for none.
+        epsilon: of the norm.
+        slot_mapping: [tokens] where each token is cached, block * block_size + slot, or -1 for nowhere; by the table
+            when None.
+        head_sink: [heads], a logit of each head's softmax that carries no value.
+        q_norm: [head_size] gains of the queries' RMS norm before their rotation.
+        k_norm: of the keys.
+        k_scale: [1] or [kv_heads, 1, head_size], the step of an int8 key cache; None for a cache of floats.
+        v_scale: of the value cache.
+    """
+
+    scale: float | None = None
+    interleaved: bool = False
+    rotary_offset: int = 0
+    window: int = -1
+    softcap: float = 0.0
+    epsilon: float = 1e-6
+    slot_mapping: Array | None = None
+    head_sink: Array | None = None
+    q_norm: Array | None = None
+    k_norm: Array | None = None
+    k_scale: Array | None = None
+    v_scale: Array | None = None
+
+
+def attend(query: Array, keys: Array, values: Array, options: Options) -> Array:
+    """One query [heads, head_size] over the keys and values [seen, heads, head_size] it sees."""
+    scores = np.einsum("khd,hd->hk", keys, query) * (options.scale or query.shape[-1] ** -0.5)
+    if options.softcap:
+        scores = options.softcap * np.tanh(scores / options.softcap)
+    highest = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - highest)
+    total = weights.sum(-1, keepdims=True)
+    if options.head_sink is not None:
+        total += np.exp(options.head_sink.astype(np.float64)[:, None] - highest)
+    attended: Array = np.einsum("hk,khd->hd", weights / total, values)
+    return attended
 
 
 def paged_attention(
@@ -46,9 +116,7 @@ def paged_attention(
     *,
     num_heads: int,
     kv_num_heads: int,
-    scale: float | None = None,
-    interleaved: bool = False,
-    window: int = -1,
+    options: Options,
 ) -> tuple[Array, Array, Array]:
     """Attention of packed ragged rows over a paged cache.
 
@@ -65,47 +133,61 @@ def paged_attention(
         sin: like ``cos``.
         num_heads: query heads.
         kv_num_heads: key-value heads.
-        scale: of the scores; 1 / sqrt(head_size) when None or 0.
-        interleaved: rotated channels are neighbours instead of halves.
-        window: keys that a query sees, itself included; no limit when not positive.
+        options: of the node.
 
     Returns:
         The output [tokens, heads * head_size] as float64, and both caches with the new tokens written.
     """
-    block_size, head_size = key_cache.shape[1], key_cache.shape[3]
+    head_size = key_cache.shape[3]
     if key is None or value is None:
         widths = [num_heads * head_size, (num_heads + kv_num_heads) * head_size]
         query, key, value = np.split(query, widths, axis=-1)
-    queries = query.reshape(-1, num_heads, head_size).astype(np.float64)
-    keys, values = (part.reshape(-1, kv_num_heads, head_size) for part in (key, value))
+    queries = normalise(query.reshape(-1, num_heads, head_size), options.q_norm, options.epsilon)
+    keys = normalise(key.reshape(-1, kv_num_heads, head_size), options.k_norm, options.epsilon)
+    values = value.reshape(-1, kv_num_heads, head_size).astype(np.float64)
     lengths = np.diff(cumulative)
     positions = np.concatenate([first + np.arange(n) for first, n in zip(past, lengths, strict=True)])
     if cos is not None and sin is not None:
-        queries = rotate(queries, positions, cos, sin, interleaved=interleaved)
-        keys = rotate(keys, positions, cos, sin, interleaved=interleaved)
+        turn = {"interleaved": options.interleaved, "offset": options.rotary_offset}
+        queries, keys = (rotate(heads, positions, cos, sin, **turn) for heads in (queries, keys))
     key_cache, value_cache = key_cache.copy(), value_cache.copy()
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    _write(keys, values, key_cache, value_cache, rows, positions, block_table, options)
     output = np.zeros_like(queries)
-    group = num_heads // kv_num_heads
-    factor = scale or head_size**-0.5
-    for row, table in enumerate(block_table):
-        for token in range(cumulative[row], cumulative[row + 1]):
-            slot = table[positions[token] // block_size], positions[token] % block_size
-            key_cache[slot], value_cache[slot] = keys[token], values[token]
-        own = np.arange(past[row] + lengths[row])
-        slots = table[own // block_size], own % block_size
-        row_keys, row_values = (cache[slots].astype(np.float64).repeat(group, 1) for cache in (key_cache, value_cache))
-        for token in range(cumulative[row], cumulative[row + 1]):
-            begin = max(0, positions[token] + 1 - window) if window > 0 else 0
-            seen = slice(begin, positions[token] + 1)
-            scores = np.einsum("khd,hd->hk", row_keys[seen], queries[token]) * factor
-            weights = np.exp(scores - scores.max(-1, keepdims=True))
-            weights /= weights.sum(-1, keepdims=True)
-            output[token] = np.einsum("hk,khd->hd", weights, row_values[seen])
+    for token, (row, position) in enumerate(zip(rows, positions, strict=True)):
+        begin = max(0, position + 1 - options.window) if options.window > 0 else 0
+        seen = np.arange(begin, position + 1)
+        slots = block_table[row, seen // key_cache.shape[1]], seen % key_cache.shape[1]
+        group = num_heads // kv_num_heads
+        seen_keys = from_cache(key_cache[slots], options.k_scale).repeat(group, 1)
+        seen_values = from_cache(value_cache[slots], options.v_scale).repeat(group, 1)
+        output[token] = attend(queries[token], seen_keys, seen_values, options)
     return output.reshape(len(queries), -1), key_cache, value_cache
 
 
+def _write(
+    keys: Array,
+    values: Array,
+    key_cache: Array,
+    value_cache: Array,
+    rows: Array,
+    positions: Array,
+    block_table: Array,
+    options: Options,
+) -> None:
+    """Writes each token's key and value into the caches, where the table or the mapping says."""
+    block_size = key_cache.shape[1]
+    for token, (row, position) in enumerate(zip(rows, positions, strict=True)):
+        slot = block_table[row, position // block_size], position % block_size
+        if options.slot_mapping is not None:
+            slot = divmod(options.slot_mapping[token], block_size)
+        if slot[0] >= 0:
+            key_cache[slot] = to_cache(keys[token], key_cache, options.k_scale)
+            value_cache[slot] = to_cache(values[token], value_cache, options.v_scale)
+
+
 class PagedAttention(OpRun):
-    """The operator as the evaluator calls it; refuses what ``paged_attention`` does not compute."""
+    """The operator as the evaluator calls it."""
 
     op_domain = "com.microsoft"
 
@@ -113,19 +195,25 @@ class PagedAttention(OpRun):
         # The evaluator passes whatever an unnamed output left behind for an unnamed input.
         given = [value if name else None for name, value in zip(self.onnx_node.input, inputs, strict=True)]
         given += [None] * (17 - len(given))
-        if any(value is not None for value in given[10:16]) or attributes.get("softcap"):
-            raise ValueError("the oracle has no slot mapping, sinks, norms, cache scales or softcap")
         rotary = attributes.get("do_rotary")
+        names = ["slot_mapping", "head_sink", "q_norm", "k_norm", "k_scale", "v_scale"]
+        options = Options(
+            scale=attributes.get("scale"),
+            interleaved=bool(attributes.get("rotary_interleaved")),
+            rotary_offset=attributes.get("rotary_offset") or 0,
+            window=attributes.get("local_window_size") or -1,
+            softcap=attributes.get("softcap") or 0.0,
+            epsilon=attributes.get("qk_norm_epsilon") or 1e-6,
+            **dict(zip(names, given[10:16], strict=True)),
+        )
         output, key_cache, value_cache = paged_attention(
             *given[:8],
             *(given[8:10] if rotary else (None, None)),
             num_heads=attributes["num_heads"],
             kv_num_heads=attributes["kv_num_heads"],
-            scale=attributes.get("scale"),
-            interleaved=bool(attributes.get("rotary_interleaved")),
-            window=attributes.get("local_window_size") or -1,
+            options=options,
         )
-        return output.astype(np.float32), key_cache, value_cache
+        return output.astype(given[0].dtype), key_cache, value_cache
 
 
 class SkipSimplifiedLayerNormalization(OpRun):

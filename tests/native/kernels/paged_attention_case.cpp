@@ -12,23 +12,40 @@
 #include <sstream>
 #include <thread>
 
+#include "kernels/bfloat16.h"
+#include "kernels/float16.h"
+
 namespace oga::kernels {
 
 namespace {
 
-size_t ElementBytes(CacheType type) { return type == CacheType::kFloat16 ? 2 : 4; }
+size_t ElementBytes(CacheType type) { return static_cast<size_t>(CacheElementBytes(type)); }
 
-// IEEE half to double by its definition.
-double HalfValue(uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double sign = bits & 0x8000 ? -1.0 : 1.0;
-  if (exponent == 31) return fraction ? std::nan("") : sign * INFINITY;
-  if (exponent == 0) return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(1024 + fraction, exponent - 25);
+const char* Name(CacheType type) {
+  constexpr const char* kNames[] = {"fp32", "fp16", "bf16", "int8"};
+  return kNames[static_cast<int>(type)];
 }
 
-std::vector<float> RandomFloats(size_t count, std::mt19937& random) {
-  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+const char* Name(ActivationType type) {
+  constexpr const char* kNames[] = {"fp32", "fp16", "bf16"};
+  return kNames[static_cast<int>(type)];
+}
+
+uint16_t NarrowBits(ActivationType type, float value) {
+  return type == ActivationType::kFloat16 ? ToFloat16(value).bits : ToBfloat16(value).bits;
+}
+
+float WidenBits(ActivationType type, uint16_t bits) {
+  return type == ActivationType::kFloat16 ? ToFloat(Float16{bits}) : ToFloat(Bfloat16{bits});
+}
+
+void RoundTo(ActivationType type, std::vector<float>& values) {
+  if (type == ActivationType::kFloat32) return;
+  for (float& value : values) value = WidenBits(type, NarrowBits(type, value));
+}
+
+std::vector<float> RandomFloats(size_t count, std::mt19937& random, float low = -1.0f, float high = 1.0f) {
+  std::uniform_real_distribution<float> uniform(low, high);
   std::vector<float> values(count);
   for (float& value : values) value = uniform(random);
   return values;
@@ -39,8 +56,10 @@ std::vector<float> RandomFloats(size_t count, std::mt19937& random) {
 std::string CaseSpec::Describe() const {
   std::ostringstream out;
   out << num_heads << "/" << num_kv_heads << " heads of " << head_size << ", blocks of " << block_size << ", "
-      << (cache_type == CacheType::kFloat16 ? "fp16" : "fp32") << " cache, window " << window << ", rotary "
-      << (rotary ? rotary_dim : -1) << (rotary_interleaved ? " interleaved" : "") << ", rows";
+      << Name(activation_type) << " over a " << Name(cache_type) << " cache" << (channel_scales ? " (channels)" : "")
+      << ", window " << window << ", softcap " << softcap << (sinks ? ", sinks" : "") << (norm ? ", norm" : "")
+      << ", rotary " << (rotary ? rotary_dim : -1) << " from " << rotary_offset
+      << (rotary_interleaved ? " interleaved" : "") << (mapped ? ", mapped" : "") << ", rows";
   for (const RowSpec& row : rows) out << " " << row.past << "+" << row.num_new;
   return out.str();
 }
@@ -61,16 +80,22 @@ void Reversed(size_t count, const std::function<void(size_t)>& body) {
   for (size_t i = count; i-- > 0;) body(i);
 }
 
-void OnFourThreads(size_t count, const std::function<void(size_t)>& body) {
+template <int num_threads>
+void OnThreads(size_t count, const std::function<void(size_t)>& body) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < count; i = next++) body(i);
   };
   std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) threads.emplace_back(work);
+  for (int i = 1; i < num_threads; ++i) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
 }
+
+template void OnThreads<2>(size_t count, const std::function<void(size_t)>& body);
+template void OnThreads<3>(size_t count, const std::function<void(size_t)>& body);
+
+void OnFourThreads(size_t count, const std::function<void(size_t)>& body) { OnThreads<4>(count, body); }
 
 PagedAttentionCase::PagedAttentionCase(const CaseSpec& case_spec) : spec(case_spec) {
   std::mt19937 random(spec.seed);
@@ -87,11 +112,6 @@ PagedAttentionCase::PagedAttentionCase(const CaseSpec& case_spec) : spec(case_sp
   for (float& x : query) x *= 4.0f;  // scores spread wide enough that the softmax is far from uniform
   key = RandomFloats(static_cast<size_t>(num_tokens) * kv_floats, random);
   value = RandomFloats(static_cast<size_t>(num_tokens) * kv_floats, random);
-  for (int32_t t = 0; t < num_tokens; ++t) {
-    packed.insert(packed.end(), query.begin() + t * query_floats, query.begin() + (t + 1) * query_floats);
-    packed.insert(packed.end(), key.begin() + t * kv_floats, key.begin() + (t + 1) * kv_floats);
-    packed.insert(packed.end(), value.begin() + t * kv_floats, value.begin() + (t + 1) * kv_floats);
-  }
   output.assign(query.size(), std::numeric_limits<float>::quiet_NaN());
   for (int32_t p = 0; p < positions; ++p) {
     for (int32_t i = 0; i < RotaryDim() / 2; ++i) {
@@ -100,8 +120,26 @@ PagedAttentionCase::PagedAttentionCase(const CaseSpec& case_spec) : spec(case_sp
       sines.push_back(static_cast<float>(std::sin(angle)));
     }
   }
+  DrawOptions();
+  for (std::vector<float>* part : {&query, &key, &value, &cosines, &sines, &query_norm, &key_norm, &sinks}) {
+    RoundTo(spec.activation_type, *part);
+  }
   MapBlocks();
   FillCaches();
+}
+
+void PagedAttentionCase::DrawOptions() {
+  std::mt19937 random(spec.seed + 3);
+  if (spec.norm) {
+    query_norm = RandomFloats(spec.head_size, random, 0.5f, 2.0f);
+    key_norm = RandomFloats(spec.head_size, random, 0.5f, 2.0f);
+  }
+  if (spec.sinks) sinks = RandomFloats(spec.num_heads, random, -3.0f, 6.0f);
+  if (spec.cache_type == CacheType::kInt8) {
+    const size_t count = spec.channel_scales ? static_cast<size_t>(spec.num_kv_heads) * spec.head_size : 1;
+    key_scale = RandomFloats(count, random, 0.004f, 0.009f);
+    value_scale = RandomFloats(count, random, 0.004f, 0.009f);
+  }
 }
 
 // Blocks in shuffled order, a third of them nobody's.
@@ -134,27 +172,61 @@ void PagedAttentionCase::FillCaches() {
   std::mt19937 random(spec.seed + 2);
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   for (std::vector<uint8_t>* cache : {&key_cache, &value_cache}) {
-    cache->assign(bytes, 0xff);  // a NaN in both types
+    cache->assign(bytes, 0xff);  // a NaN in all types of floats
     for (size_t row = 0; row < spec.rows.size(); ++row) {
       const int32_t past = spec.rows[row].past;
       if (spec.rows[row].num_new == 0) continue;
       for (int32_t p = spec.window < 0 ? 0 : std::max(0, past - spec.window + 1); p < past; ++p) {
         const int64_t first = CacheIndex(static_cast<int32_t>(row), p, 0);
-        for (size_t i = 0; i < kv_floats; ++i) {
-          const float x = uniform(random);
-          if (spec.cache_type == CacheType::kFloat32) {
-            std::memcpy(cache->data() + 4 * (first + i), &x, 4);
-          } else {
-            // Any half in [2^-14, 2): the test does not round here.
-            const uint16_t half = static_cast<uint16_t>((x < 0 ? 0x8000 : 0) | (0x3000 + random() % 0x0c00));
-            std::memcpy(cache->data() + 2 * (first + i), &half, 2);
-          }
-        }
+        for (size_t i = 0; i < kv_floats; ++i) FillElement(first + i, uniform(random), cache->data());
       }
     }
   }
   initial_key_cache_ = key_cache;
   initial_value_cache_ = value_cache;
+}
+
+// Nothing is rounded as the kernel rounds: any number near will do.
+void PagedAttentionCase::FillElement(int64_t index, float x, uint8_t* cache) const {
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  switch (spec.cache_type) {
+    case CacheType::kFloat32: std::memcpy(cache + 4 * index, &bits, 4); return;
+    case CacheType::kFloat16: {
+      // Between 2^-3 and 2, as the lowest bits of the number will have it.
+      const uint16_t half = static_cast<uint16_t>((x < 0 ? 0x8000 : 0) | (0x3000 + bits % 0x0c00));
+      std::memcpy(cache + 2 * index, &half, 2);
+      return;
+    }
+    case CacheType::kBfloat16: {
+      const uint16_t upper = static_cast<uint16_t>(bits >> 16);
+      std::memcpy(cache + 2 * index, &upper, 2);
+      return;
+    }
+    case CacheType::kInt8: cache[index] = static_cast<uint8_t>(static_cast<int8_t>(x * 128.0f));
+  }
+}
+
+const void* PagedAttentionCase::Narrow(const std::vector<float>& values, Bytes* memory) const {
+  if (spec.activation_type == ActivationType::kFloat32) return values.data();
+  memory->resize(2 * values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint16_t bits = NarrowBits(spec.activation_type, values[i]);
+    std::memcpy(memory->data() + 2 * i, &bits, 2);
+  }
+  return memory->data();
+}
+
+void PagedAttentionCase::Widen(const Bytes& memory, std::vector<float>* values) const {
+  for (size_t i = 0; i < values->size(); ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, memory.data() + 2 * i, 2);
+    (*values)[i] = WidenBits(spec.activation_type, bits);
+  }
+}
+
+void PagedAttentionCase::FetchOutput() {
+  if (spec.activation_type != ActivationType::kFloat32) Widen(output_memory_, &output);
 }
 
 PagedAttentionArgs PagedAttentionCase::Args() {
@@ -163,35 +235,88 @@ PagedAttentionArgs PagedAttentionCase::Args() {
                 spec.num_heads,  spec.num_kv_heads,
                 spec.head_size,  num_blocks,
                 spec.block_size, table_columns};
-  args.params.scale = spec.scale;
-  args.params.window = spec.window;
-  args.params.rotary = spec.rotary;
-  args.params.rotary_interleaved = spec.rotary_interleaved;
-  args.params.rotary_dim = RotaryDim();
-  args.params.rotary_positions = static_cast<int32_t>(cosines.size()) / (RotaryDim() / 2);
+  args.params = {.scale = spec.scale,
+                 .window = spec.window,
+                 .softcap = spec.softcap,
+                 .norm_epsilon = spec.norm_epsilon,
+                 .rotary = spec.rotary,
+                 .rotary_interleaved = spec.rotary_interleaved,
+                 .rotary_offset = spec.rotary_offset,
+                 .rotary_dim = RotaryDim(),
+                 .rotary_positions = static_cast<int32_t>(cosines.size()) / (RotaryDim() / 2)};
   args.cache_type = spec.cache_type;
-  const int32_t query_floats = spec.num_heads * spec.head_size, kv_floats = spec.num_kv_heads * spec.head_size;
-  args.query = spec.packed ? packed.data() : query.data();
-  args.key = spec.packed ? packed.data() + query_floats : key.data();
-  args.value = spec.packed ? packed.data() + query_floats + kv_floats : value.data();
-  args.query_stride = spec.packed ? query_floats + 2 * kv_floats : query_floats;
-  args.key_stride = spec.packed ? args.query_stride : kv_floats;
-  args.value_stride = args.key_stride;
+  args.activation_type = spec.activation_type;
+  PointToActivations(query, key, value, &args);
   args.key_cache = key_cache.data();
   args.value_cache = value_cache.data();
   args.cumulative_lengths = cumulative_lengths.data();
   args.past_lengths = past_lengths.data();
   args.block_table = block_table.data();
-  args.cos_cache = spec.rotary ? cosines.data() : nullptr;
-  args.sin_cache = spec.rotary ? sines.data() : nullptr;
+  if (spec.rotary) {
+    args.cos_cache = Narrow(cosines, &cos_memory_);
+    args.sin_cache = Narrow(sines, &sin_memory_);
+  }
+  if (spec.norm) {
+    args.query_norm = Narrow(query_norm, &query_norm_memory_);
+    args.key_norm = Narrow(key_norm, &key_norm_memory_);
+  }
+  if (spec.sinks) args.head_sink = Narrow(sinks, &sink_memory_);
+  if (spec.cache_type == CacheType::kInt8) {
+    args.key_scale = {key_scale.data(), spec.channel_scales};
+    args.value_scale = {value_scale.data(), spec.channel_scales};
+  }
   args.output = output.data();
+  if (spec.activation_type != ActivationType::kFloat32) {
+    output_memory_.assign(2 * output.size(), 0xff);
+    args.output = output_memory_.data();
+  }
+  if (spec.mapped) MapSlots(&args);
   return args;
+}
+
+void PagedAttentionCase::PointToActivations(const std::vector<float>& q, const std::vector<float>& k,
+                                            const std::vector<float>& v, PagedAttentionArgs* args) {
+  const int32_t query_floats = spec.num_heads * spec.head_size, kv_floats = spec.num_kv_heads * spec.head_size;
+  args->query_stride = query_floats;
+  args->key_stride = args->value_stride = kv_floats;
+  if (!spec.packed) {
+    args->query = Narrow(q, &query_memory_);
+    args->key = Narrow(k, &key_memory_);
+    args->value = Narrow(v, &value_memory_);
+    return;
+  }
+  packed_.clear();
+  for (int32_t t = 0; t < args->shape.num_tokens; ++t) {
+    packed_.insert(packed_.end(), q.begin() + t * query_floats, q.begin() + (t + 1) * query_floats);
+    packed_.insert(packed_.end(), k.begin() + t * kv_floats, k.begin() + (t + 1) * kv_floats);
+    packed_.insert(packed_.end(), v.begin() + t * kv_floats, v.begin() + (t + 1) * kv_floats);
+  }
+  const uint8_t* const base = static_cast<const uint8_t*>(Narrow(packed_, &query_memory_));
+  const int32_t bytes = ActivationBytes(spec.activation_type);
+  args->query = base;
+  args->key = base + bytes * query_floats;
+  args->value = base + bytes * (query_floats + kv_floats);
+  args->query_stride = args->key_stride = args->value_stride = query_floats + 2 * kv_floats;
+}
+
+// What the call would do without a mapping.
+void PagedAttentionCase::MapSlots(PagedAttentionArgs* args) {
+  slot_mapping_.clear();
+  for (int32_t row = 0; row < args->shape.num_rows; ++row) {
+    for (int32_t i = 0; i < args->cumulative_lengths[row + 1] - args->cumulative_lengths[row]; ++i) {
+      const int32_t position = args->past_lengths[row] + i;
+      const int32_t block = args->block_table[row * table_columns + position / spec.block_size];
+      slot_mapping_.push_back(block * spec.block_size + position % spec.block_size);
+    }
+  }
+  args->slot_mapping = slot_mapping_.data();
 }
 
 void PagedAttentionCase::Run(CpuIsa isa, const ParallelFor& parallel_for) {
   const PagedAttentionArgs args = Args();
   ASSERT_EQ(ValidatePagedAttention(args), "");
   PagedAttention(isa, args, parallel_for);
+  FetchOutput();
 }
 
 void PagedAttentionCase::RunInChunks(CpuIsa isa, int32_t chunk_tokens) {
@@ -236,13 +361,17 @@ void PagedAttentionCase::RunTokens(CpuIsa isa, const std::vector<int32_t>& done,
   }
   std::vector<float> out(q.size());
   PagedAttentionArgs args = Args();
+  Bytes out_memory(2 * q.size());
   args.shape.num_tokens = static_cast<int32_t>(tokens.size());
   args.shape.num_rows = static_cast<int32_t>(past.size());
-  args.query = q.data(), args.key = k.data(), args.value = v.data(), args.output = out.data();
-  args.query_stride = query_floats, args.key_stride = args.value_stride = kv_floats;
+  PointToActivations(q, k, v, &args);
+  const bool narrow = spec.activation_type != ActivationType::kFloat32;
+  args.output = narrow ? static_cast<void*>(out_memory.data()) : out.data();
   args.cumulative_lengths = lengths.data(), args.past_lengths = past.data(), args.block_table = table.data();
+  if (spec.mapped) MapSlots(&args);
   ASSERT_EQ(ValidatePagedAttention(args), "");
   PagedAttention(isa, args, Serially);
+  if (narrow) Widen(out_memory, &out);
   for (size_t i = 0; i < tokens.size(); ++i) {
     std::copy_n(out.begin() + i * query_floats, query_floats, output.begin() + tokens[i] * query_floats);
   }
@@ -252,110 +381,6 @@ int64_t PagedAttentionCase::CacheIndex(int32_t row, int32_t position, int32_t he
   const int64_t block = block_table[row * table_columns + position / spec.block_size];
   const int64_t slot = block * spec.block_size + position % spec.block_size;
   return (slot * spec.num_kv_heads + head) * spec.head_size;
-}
-
-double PagedAttentionCase::CacheValue(const std::vector<uint8_t>& cache, int64_t index) const {
-  if (spec.cache_type == CacheType::kFloat16) {
-    uint16_t half;
-    std::memcpy(&half, cache.data() + 2 * index, 2);
-    return HalfValue(half);
-  }
-  float value;
-  std::memcpy(&value, cache.data() + 4 * index, 4);
-  return value;
-}
-
-std::vector<double> PagedAttentionCase::Rotated(const float* head, int32_t position) const {
-  std::vector<double> out(head, head + spec.head_size);
-  if (!spec.rotary) return out;
-  const int32_t half = RotaryDim() / 2;
-  for (int32_t i = 0; i < half; ++i) {
-    const int32_t a = spec.rotary_interleaved ? 2 * i : i, b = spec.rotary_interleaved ? 2 * i + 1 : half + i;
-    const double c = cosines[position * half + i], s = sines[position * half + i];
-    out[a] = head[a] * c - head[b] * s;
-    out[b] = head[a] * s + head[b] * c;
-  }
-  return out;
-}
-
-std::vector<double> PagedAttentionCase::ExpectedOutput() const {
-  std::vector<double> expected;
-  const double scale = spec.scale == 0.0f ? 1.0 / std::sqrt(spec.head_size) : spec.scale;
-  const int32_t group = spec.num_heads / spec.num_kv_heads;
-  for (int32_t row = 0; row < static_cast<int32_t>(spec.rows.size()); ++row) {
-    for (int32_t i = 0; i < spec.rows[row].num_new; ++i) {
-      const int32_t token = cumulative_lengths[row] + i, position = past_lengths[row] + i;
-      const int32_t oldest = spec.window < 0 ? 0 : std::max(0, position - (spec.window - 1));
-      for (int32_t head = 0; head < spec.num_heads; ++head) {
-        const std::vector<double> q =
-            Rotated(&query[(static_cast<size_t>(token) * spec.num_heads + head) * spec.head_size], position);
-        std::vector<double> scores;
-        for (int32_t p = oldest; p <= position; ++p) {
-          const int64_t slot = CacheIndex(row, p, head / group);
-          double dot = 0.0;
-          for (int32_t d = 0; d < spec.head_size; ++d) dot += q[d] * CacheValue(key_cache, slot + d);
-          scores.push_back(dot * scale);
-        }
-        const double highest = *std::max_element(scores.begin(), scores.end());
-        double total = 0.0;
-        std::vector<double> sums(spec.head_size, 0.0);
-        for (int32_t p = oldest; p <= position; ++p) {
-          const double weight = std::exp(scores[p - oldest] - highest);
-          const int64_t slot = CacheIndex(row, p, head / group);
-          total += weight;
-          for (int32_t d = 0; d < spec.head_size; ++d) sums[d] += weight * CacheValue(value_cache, slot + d);
-        }
-        for (const double sum : sums) expected.push_back(sum / total);
-      }
-    }
-  }
-  return expected;
-}
-
-// `slack` is how far the exact value before rounding may lie from what the call computed in single precision.
-void PagedAttentionCase::ExpectSlot(const std::vector<uint8_t>& cache, int64_t index, double wanted,
-                                    double slack) const {
-  double rounding = 0.0;
-  if (spec.cache_type == CacheType::kFloat16) {
-    const int exponent = std::max(wanted == 0.0 ? -14 : std::ilogb(wanted), -14);
-    rounding = std::ldexp(1.0, exponent - 11);
-  }
-  EXPECT_NEAR(CacheValue(cache, index), wanted, rounding + slack) << "cache element " << index;
-}
-
-void PagedAttentionCase::ExpectCacheWritten() const {
-  std::vector<uint8_t> keys = key_cache, values = value_cache;
-  const size_t slot_bytes = spec.head_size * ElementBytes(spec.cache_type);
-  for (int32_t row = 0; row < static_cast<int32_t>(spec.rows.size()); ++row) {
-    for (int32_t i = 0; i < spec.rows[row].num_new; ++i) {
-      for (int32_t head = 0; head < spec.num_kv_heads; ++head) {
-        const int64_t slot = CacheIndex(row, past_lengths[row] + i, head);
-        const int64_t token_head = static_cast<int64_t>(cumulative_lengths[row] + i) * spec.num_kv_heads + head;
-        const float* new_key = &key[token_head * spec.head_size];
-        const std::vector<double> rotated = Rotated(new_key, past_lengths[row] + i);
-        for (int32_t d = 0; d < spec.head_size; ++d) {
-          ExpectSlot(key_cache, slot + d, rotated[d], spec.rotary ? 2e-7 : 0.0);
-          ExpectSlot(value_cache, slot + d, value[token_head * spec.head_size + d], 0.0);
-        }
-        const size_t at = slot * ElementBytes(spec.cache_type);
-        std::copy_n(initial_key_cache_.begin() + at, slot_bytes, keys.begin() + at);
-        std::copy_n(initial_value_cache_.begin() + at, slot_bytes, values.begin() + at);
-      }
-    }
-  }
-  EXPECT_TRUE(keys == initial_key_cache_) << "a key slot that is no new token's has changed";
-  EXPECT_TRUE(values == initial_value_cache_) << "a value slot that is no new token's has changed";
-}
-
-void PagedAttentionCase::ExpectOutputNear(const std::vector<double>& expected) const {
-  ASSERT_EQ(output.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double error = std::fabs(output[i] - expected[i]);
-    if (!(error <= 2e-6 + 1e-5 * std::fabs(expected[i]))) {
-      ADD_FAILURE() << "output element " << i << " is " << output[i] << ", wanted " << expected[i];
-      return;
-    }
-  }
 }
 
 }  // namespace oga::kernels

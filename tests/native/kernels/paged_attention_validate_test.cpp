@@ -92,6 +92,18 @@ TEST(ValidatePagedAttention, RefusesMalformedShapesAndParameters) {
       {"negative rows", [](auto&, auto& a) { a.shape.num_rows = -1; }, {"num_rows -1"}},
       {"odd rotary", [](auto&, auto& a) { a.params.rotary_dim = 31; }, {"rotary_dim is 31"}},
       {"wide rotary", [](auto&, auto& a) { a.params.rotary_dim = 66; }, {"rotary_dim is 66", "head_size 64"}},
+      {"rotary behind an offset",
+       [](auto&, auto& a) { a.params.rotary_offset = 8; },
+       {"rotary_dim is 64", "head_size 64 less the rotary_offset 8"}},
+      {"odd offset", [](auto&, auto& a) { a.params.rotary_offset = 4; }, {"rotary_offset is 4", "multiple of 8"}},
+      {"offset", [](auto&, auto& a) { a.params.rotary_offset = -8; }, {"rotary_offset is -8"}},
+      {"softcap", [](auto&, auto& a) { a.params.softcap = -1.0f; }, {"softcap is -1"}},
+      {"endless softcap", [](auto&, auto& a) { a.params.softcap = INFINITY; }, {"softcap is inf"}},
+      {"epsilon", [](auto&, auto& a) { a.params.norm_epsilon = -1e-6f; }, {"norm_epsilon is -1e-06"}},
+      {"one norm", [](auto&, auto& a) { a.query_norm = a.query; }, {"both or neither"}},
+      {"scale of floats",
+       [](auto& m, auto& a) { a.value_scale.data = m.cosines.data(); },
+       {"value_scale is given for a cache of floats"}},
       {"no rotary", [](auto&, auto& a) { a.params.rotary_dim = 0; }, {"rotary_dim is 0"}},
       {"missing table", [](auto&, auto& a) { a.sin_cache = nullptr; }, {"sin table is missing"}},
       {"zero window", [](auto&, auto& a) { a.params.window = 0; }, {"window is 0"}},
@@ -104,6 +116,41 @@ TEST(ValidatePagedAttention, RefusesMalformedShapesAndParameters) {
       {"no lengths", [](auto&, auto& a) { a.past_lengths = nullptr; }, {"past lengths are missing"}},
   };
   for (const Malformation& malformation : malformations) ExpectRefused(malformation);
+}
+
+TEST(ValidatePagedAttention, RefusesScalesThatMakeNoSense) {
+  CaseSpec spec = ThreeRows();
+  spec.cache_type = CacheType::kInt8;
+  spec.channel_scales = true;
+  PagedAttentionCase memory(spec);
+  EXPECT_EQ(ValidatePagedAttention(memory.Args()), "");
+  memory.key_scale[127] = -0.5f;
+  EXPECT_NE(ValidatePagedAttention(memory.Args()).find("key_scale[127] is -0.5"), std::string::npos);
+  memory.key_scale[127] = 0.0f;
+  memory.value_scale[3] = std::nanf("");
+  EXPECT_NE(ValidatePagedAttention(memory.Args()).find("value_scale[3] is nan"), std::string::npos);
+  PagedAttentionArgs args = memory.Args();
+  args.value_scale = {};
+  EXPECT_NE(ValidatePagedAttention(args).find("value_scale is missing; an int8 cache"), std::string::npos);
+}
+
+TEST(ValidatePagedAttention, RefusesMalformedSlotMappings) {
+  CaseSpec spec = ThreeRows();
+  spec.mapped = true;
+  PagedAttentionCase memory(spec);
+  const PagedAttentionArgs args = memory.Args();
+  EXPECT_EQ(ValidatePagedAttention(args), "");
+  int32_t* const slots = const_cast<int32_t*>(args.slot_mapping);
+  const int32_t fourth = slots[4];
+  slots[4] = -2;
+  EXPECT_NE(ValidatePagedAttention(args).find("slot_mapping[4] is -2"), std::string::npos);
+  slots[4] = memory.num_blocks * spec.block_size;
+  EXPECT_NE(ValidatePagedAttention(args).find("slot_mapping[4] is "), std::string::npos);
+  slots[4] = slots[9];
+  EXPECT_NE(ValidatePagedAttention(args).find("by token 4 and token 9"), std::string::npos);
+  slots[4] = fourth;
+  slots[5] = slots[6] = -1;  // any number of tokens may write nothing
+  EXPECT_EQ(ValidatePagedAttention(args), "");
 }
 
 TEST(ValidatePagedAttention, FindsAConflictAmongThousandsOfWrittenBlocks) {

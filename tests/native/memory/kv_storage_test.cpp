@@ -38,6 +38,10 @@ TEST(KvStorage, CountsBytesByElementType) {
   const KvStorage half(shape);
   EXPECT_EQ(half.tensor_bytes(), full.tensor_bytes() / 2);
   EXPECT_EQ(half.block_bytes(), full.block_bytes() / 2);
+  shape.type = kernels::CacheType::kBfloat16;
+  EXPECT_EQ(shape.slot_bytes(), 2u * 8 * 2);
+  shape.type = kernels::CacheType::kInt8;
+  EXPECT_EQ(KvStorage(shape).tensor_bytes(), full.tensor_bytes() / 4);
 }
 
 TEST(KvStorage, KeepsTensorsApartAndZeroAtFirst) {

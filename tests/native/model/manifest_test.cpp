@@ -77,14 +77,23 @@ TEST_F(Manifests, DescribeTheCachesOfEveryLayer) {
   EXPECT_EQ(manifest.fixed_block_size, -1);
 }
 
-TEST_F(Manifests, TakeHalfPrecisionCaches) {
-  for (auto* tensors : {&inputs_, &outputs_}) {
-    for (TensorInfo& tensor : *tensors) {
-      if (tensor.dims.size() == 4) tensor.type = ElementType::kFloat16;
+TEST_F(Manifests, TakeCachesOfEveryTypeThatTheKernelHas) {
+  const struct {
+    ElementType element;
+    kernels::CacheType cache;
+    uint64_t bytes;
+  } types[] = {{ElementType::kFloat16, kernels::CacheType::kFloat16, 2},
+               {ElementType::kBfloat16, kernels::CacheType::kBfloat16, 2},
+               {ElementType::kInt8, kernels::CacheType::kInt8, 1}};
+  for (const auto& type : types) {
+    for (auto* tensors : {&inputs_, &outputs_}) {
+      for (TensorInfo& tensor : *tensors) {
+        if (tensor.dims.size() == 4) tensor.type = type.element;
+      }
     }
+    EXPECT_EQ(Read().cache_type, type.cache);
+    EXPECT_EQ(Read().bytes_per_slot(), 2u * 2 * 2 * 8 * type.bytes);
   }
-  EXPECT_EQ(Read().cache_type, kernels::CacheType::kFloat16);
-  EXPECT_EQ(Read().bytes_per_slot(), 2u * 2 * 2 * 8 * 2);
 }
 
 TEST_F(Manifests, TakeSizesThatTheGraphFixesOrLeavesOpen) {
@@ -184,8 +193,8 @@ TEST_F(Manifests, RefuseCachesOfAnotherShape) {
 TEST_F(Manifests, RefuseCachesOfOtherTypes) {
   Output("present.0.value").type = ElementType::kFloat16;
   ExpectRefused(StatusCode::kModelError, {"'present.0.value'", "element type float16; float is wanted"});
-  Input("past_key_values.0.key").type = ElementType::kBfloat16;
-  ExpectRefused(StatusCode::kUnsupported, {"'past_key_values.0.key'", "bfloat16", "float and float16"});
+  Input("past_key_values.0.key").type = ElementType::kFloat8e4m3fn;
+  ExpectRefused(StatusCode::kUnsupported, {"'past_key_values.0.key'", "float8e4m3fn", "bfloat16 and int8"});
 }
 
 TEST_F(Manifests, RefuseLogitsOfAnotherTypeOrWidth) {

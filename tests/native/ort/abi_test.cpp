@@ -94,7 +94,7 @@ TEST_F(DeclaredSlots, AreAllCalledByRealUse) {
   SessionOptions in_bfloat16;
   in_bfloat16.matmul = CpuMatMul::kBfloat16;
   ProductCase("models/matmul/scaled").Run(in_bfloat16);
-  EXPECT_THROW(Session(test::DataPath("models/operators/softcap.onnx"), {}), Error);
+  EXPECT_THROW(Session(test::DataPath("models/operators/not_causal.onnx"), {}), Error);
   Shutdown();
 
   for (const auto& [slot, calls] : Calls()) {
