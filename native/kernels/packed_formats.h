@@ -33,12 +33,16 @@ struct UnitStream {
   }
 };
 
+// How a code's zero point is taken off. Folded, the weight is code * scale - zero * scale by one fused multiply-add: the
+// same number, since a scale that is a half times a power of two leaves both products and their difference exact.
+enum class Zeros { kNone, kSubtracted, kFolded };
+
 // Scales and zero points of one block of sixteen columns, in the order of the decoded codes.
-template <class S, bool has_zero>
+template <class S, Zeros zeros>
 struct BlockScales {
   static constexpr int kParts = S::kOrder == CodeOrder::kColumns ? 1 : 2;
   typename S::Vec scale[kParts];
-  typename S::Vec zero[kParts];
+  typename S::Vec zero[kParts];  // when folded, times the scale and negative
 
   inline void Load(const PackedLayout& layout, const uint8_t* header, int32_t block, int32_t first_column) {
     const int32_t index = block * kPanelColumns + first_column;
@@ -46,10 +50,12 @@ struct BlockScales {
                                                     S::Broadcast(layout.unscale))
                                            : S::Load(reinterpret_cast<const float*>(header) + index);
     Spread(scales, scale);
-    if constexpr (has_zero) {
-      const uint8_t* const zeros = header + layout.zeros_offset;
-      Spread(layout.zero_kind == ZeroKind::kUint8 ? S::LoadBytes(zeros + index)
-                                                  : S::Load(reinterpret_cast<const float*>(zeros) + index),
+    const uint8_t* const points = header + layout.zeros_offset;
+    if constexpr (zeros == Zeros::kFolded) {
+      Spread(S::Mul(S::Sub(S::Broadcast(0.0f), S::LoadBytes(points + index)), scales), zero);
+    } else if constexpr (zeros == Zeros::kSubtracted) {
+      Spread(layout.zero_kind == ZeroKind::kUint8 ? S::LoadBytes(points + index)
+                                                  : S::Load(reinterpret_cast<const float*>(points) + index),
              zero);
     }
   }
@@ -66,7 +72,7 @@ struct BlockScales {
 };
 
 // Decodes the weights of sixteen columns, step by step. A load serves several steps.
-template <class S, int bits, bool has_zero>
+template <class S, int bits, Zeros zeros>
 struct BlockDecoder {
   static constexpr int kVectors = S::kOrder == CodeOrder::kChains ? 4 : S::kOrder == CodeOrder::kPairs ? 2 : 1;
   static constexpr int kLoadSteps = (S::kOrder == CodeOrder::kColumns ? 16 : 32) / bits;
@@ -84,7 +90,7 @@ struct BlockDecoder {
       for (int i = 0; i < kVectors; ++i) codes[i] = S::LoadCodes(from + (i / 2 * 4 + half * 2 + i % 2) * 64);
     }
   }
-  inline typename S::Weights Get(int step, const BlockScales<S, has_zero>& scales) const {
+  inline typename S::Weights Get(int step, const BlockScales<S, zeros>& scales) const {
     const int i = step % kLoadSteps;
     if constexpr (S::kOrder == CodeOrder::kChains) {
       return S::RoundStep(Scaled(codes[0], i, scales, 0), Scaled(codes[1], i, scales, 1),
@@ -97,19 +103,20 @@ struct BlockDecoder {
   }
 
  private:
-  static inline typename S::Vec Scaled(typename S::Codes words, int index, const BlockScales<S, has_zero>& scales,
+  static inline typename S::Vec Scaled(typename S::Codes words, int index, const BlockScales<S, zeros>& scales,
                                        int part) {
-    auto code = S::template Decode<bits, !has_zero>(words, index);
-    if constexpr (has_zero) code = S::Sub(code, scales.zero[part]);
+    const auto code = S::template Decode<bits, zeros == Zeros::kNone>(words, index);
+    if constexpr (zeros == Zeros::kFolded) return Simd::MulAdd(code, scales.scale[part], scales.zero[part]);
+    if constexpr (zeros == Zeros::kSubtracted) return S::Mul(S::Sub(code, scales.zero[part]), scales.scale[part]);
     return S::Mul(code, scales.scale[part]);
   }
 };
 
 // Codes of 4 or 8 bits.
-template <class S, int bits, bool has_zero>
+template <class S, int bits, Zeros zeros>
 struct Blocks {
-  using Scales = BlockScales<S, has_zero>;
-  using Decoder = BlockDecoder<S, bits, has_zero>;
+  using Scales = BlockScales<S, zeros>;
+  using Decoder = BlockDecoder<S, bits, zeros>;
   static constexpr bool kStoredDecoded = false;
   static constexpr int32_t kAheadBytes = 4096;
 };
@@ -141,6 +148,13 @@ struct Dense {
   };
 };
 
+template <class S, int bits, class Choose>
+auto ChooseZeros(const PackedLayout& layout, const Choose& choose) {
+  if (layout.zero_kind == ZeroKind::kNone) return choose(Blocks<S, bits, Zeros::kNone>{});
+  const bool is_exact = layout.zero_kind == ZeroKind::kUint8 && layout.half_scales;
+  return is_exact ? choose(Blocks<S, bits, Zeros::kFolded>{}) : choose(Blocks<S, bits, Zeros::kSubtracted>{});
+}
+
 // What `choose` makes of the format that weights have; it takes a value of the format.
 template <class S, class Choose>
 auto ChooseFormat(const PackedLayout& layout, const Choose& choose) {
@@ -148,9 +162,7 @@ auto ChooseFormat(const PackedLayout& layout, const Choose& choose) {
     if (layout.bits == 32) return choose(Dense<S, 32>{});
   }
   if (layout.bits == 16) return choose(Dense<S, 16>{});
-  const bool has_zero = layout.zero_kind != ZeroKind::kNone;
-  if (layout.bits == 8) return has_zero ? choose(Blocks<S, 8, true>{}) : choose(Blocks<S, 8, false>{});
-  return has_zero ? choose(Blocks<S, 4, true>{}) : choose(Blocks<S, 4, false>{});
+  return layout.bits == 8 ? ChooseZeros<S, 8>(layout, choose) : ChooseZeros<S, 4>(layout, choose);
 }
 
 }  // namespace
