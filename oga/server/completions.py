@@ -87,6 +87,7 @@ async def _prepare(request: Request, body: CompletionRequest, who: Caller) -> Co
         )
     if body.max_tokens == 0 and not body.echo:
         raise refused("max_tokens is 0; it must be at least 1, except with echo.", param="max_tokens")
+    request.state.fields = {"tokens": "prompt", "guidance": "response_format", "prompt_logprobs": "logprobs"}
     model, engine = state.registry.find(body.model)
     tokenizer = engine.model.tokenizer
     encoded = [[int(token) for token in await engine.encode(prompt)] for prompt in given]
@@ -108,7 +109,8 @@ async def _prepare(request: Request, body: CompletionRequest, who: Caller) -> Co
         for index in range(body.n or 1)
     ]
     reports = [None if body.logprobs is None else ForCompletions(tokenizer, body.logprobs) for _ in streams]
-    choices = Choices(streams, model, state.metrics, request.state.note, settings)
+    guided_by = "response_format" if "guidance" in settings else None
+    choices = Choices(streams, model, state.metrics, request.state.note, guided_by)
     return Completing(body, model, engine, encoded, texts, choices, reports)
 
 

@@ -165,6 +165,26 @@ def test_a_description_of_a_distribution_turns_sampling_on(engine: oga.Engine) -
     assert tokens(**wide) == tokens(**wide) != greedy
 
 
+@pytest.mark.parametrize(
+    ("options", "field", "cause"),
+    [
+        ({"temperature": 0, "top_p": 0.5}, "top_p", "temperature is 0"),
+        ({"temperature": 0.0, "top_k": 5}, "top_k", "temperature is 0"),
+        ({"top_k": 1, "temperature": 0.5}, "temperature", "top_k is 1"),
+        ({"top_k": 1, "min_p": np.float32(0.25)}, "min_p", "top_k is 1"),
+    ],
+)
+def test_an_option_without_effect_is_refused_with_the_cause(
+    engine: oga.Engine, options: dict[str, Any], field: str, cause: str
+) -> None:
+    with pytest.raises(oga.InvalidArgumentError, match=cause) as refusal:
+        engine.stream([5], **options)
+    assert refusal.value.field == field
+    assert str(refusal.value).startswith(f"{field} is ")
+    assert "do_sample" not in str(refusal.value)
+    assert len(list(engine.stream([5], temperature=0, top_p=1, min_p=0.0, max_new_tokens=2, ignore_eos=True))) == 2
+
+
 def test_every_option_of_turns_is_a_keyword(engine: oga.Engine) -> None:
     def tokens(**options: Any) -> list[int]:
         return list(engine.stream([5, 6, 7], max_new_tokens=8, **options))
