@@ -261,7 +261,7 @@ def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, bool]:
     is_chat = isinstance(prompt, list | tuple) and len(prompt) > 0 and isinstance(prompt[0], Mapping)
     if not is_chat and not isinstance(prompt, str):
         return prompt, False
-    return engine.model.chat_template.encode(prompt) if is_chat else engine.model.tokenizer.encode(prompt), True
+    return engine.model.chat_template.encode(prompt) if is_chat else engine.model.tokenizer.encode_prompt(prompt), True
 
 
 def turn_settings(generation: Generation) -> dict[str, Any]:

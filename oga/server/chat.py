@@ -72,6 +72,8 @@ async def prepare(request: Request, body: ChatRequest, who: Caller) -> Answering
     if body.top_logprobs is not None and not body.logprobs:
         raise refused("top_logprobs needs logprobs to be true.", param="top_logprobs")
     session = None if body.session_id is None else state.sessions.take(body.session_id, who)
+    if session is not None:
+        _check_of_session(session, body)
     model, engine = state.registry.find(body.model if session is None else session.model)
     messages = prompts.messages_of(body.messages)
     prompts.check_answerable(messages)
@@ -79,8 +81,6 @@ async def prepare(request: Request, body: ChatRequest, who: Caller) -> Answering
     request.state.fields = {"tokens": "messages", "guidance": guided_by or "response_format"}
     encode = prompts.encoder(engine, body.tools, body.chat_template_kwargs)
     if session is not None:
-        if count > 1:
-            raise refused("A session answers once at a time; n must be 1.", param="n")
         session.check_free()
         streams = [session.stream(messages, encode, settings, body.seed)]
         tokens = []
@@ -100,6 +100,22 @@ async def prepare(request: Request, body: ChatRequest, who: Caller) -> Answering
     choices = Choices(streams, model, state.metrics, request.state.note, guided_by)
     readers = [use.reader(engine.model.tokenizer) for _ in streams]
     return Answering(body, model, engine, use, choices, readers, len(tokens), session)
+
+
+def _check_of_session(session: Session, body: ChatRequest) -> None:
+    """Raises 400 for what a turn of a session cannot have of its own."""
+    if body.model not in (None, session.model):
+        raise refused(
+            f"The session is of the model {session.model!r}, not {body.model!r}. Leave out model, or open another "
+            "session.",
+            param="model",
+        )
+    if body.priority is not None:
+        raise refused(
+            "priority is the session's: give it to POST /v1/sessions when the session is opened.", param="priority"
+        )
+    if (body.n or 1) > 1:
+        raise refused(f"n is {body.n}; a session answers once at a time. Leave out n, or fork the session.", param="n")
 
 
 def _settings(engine: AsyncEngine, body: ChatRequest) -> tuple[dict[str, Any], ToolUse, str | None]:

@@ -32,7 +32,9 @@ async def tokenize(request: Request, _: Annotated[Caller, Depends(caller)]) -> R
         tokens = await engine.encode(prompts.messages_of(body.messages), encode)
     else:
         assert body.prompt is not None
-        encode_text = partial(engine.model.tokenizer.encode, add_special_tokens=body.add_special_tokens is not False)
+        tokenizer = engine.model.tokenizer
+        is_plain = body.add_special_tokens is False
+        encode_text = partial(tokenizer.encode, add_special_tokens=False) if is_plain else tokenizer.encode_prompt
         tokens = await engine.encode(body.prompt, encode_text)
     listed = [int(token) for token in tokens]
     longest = engine.capabilities.max_request_length

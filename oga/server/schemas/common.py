@@ -18,6 +18,7 @@ MAX_LOGPROBS = 20
 TokenId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-zA-Z0-9_-]+$")]
+Priority = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Identity = Annotated[str, Field(min_length=1, max_length=80)]
 
 
@@ -76,7 +77,7 @@ class Sampling(Ignored):
     stop_token_ids: (
         Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(max_length=64, fail_fast=True)] | None
     ) = None
-    priority: int | None = Field(None, ge=-(2**31), le=2**31 - 1, description="Higher goes first; nobody starves.")
+    priority: Priority | None = Field(None, description="Higher goes first; nobody starves.")
 
 
 class StreamOptions(Strict):
