@@ -118,7 +118,8 @@ async def _prepare(request: Request, body: CompletionRequest, who: Caller) -> Co
 
 async def _encoded(engine: AsyncEngine, prompt: str | list[int]) -> list[int]:
     """Token ids of a prompt. Raises 400 for more than fit, before anything is done with them."""
-    tokens = [int(token) for token in await engine.encode(prompt)]
+    found: Any = await engine.encode(prompt)
+    tokens = [int(token) for token in found]
     most = engine.capabilities.max_request_length
     if len(tokens) >= most:
         raise PromptTooLongError(

@@ -17,7 +17,6 @@ from running import BOS, ENGINE, started
 
 from oga.server import ModelSource, ServerSettings
 
-
 SPECIAL = (BOS, "<|im_start|>", "<|im_end|>")
 
 

@@ -25,7 +25,12 @@ Identity = Annotated[str, Field(min_length=1, max_length=80)]
 class Strict(BaseModel):
     """A part of a request."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        hide_input_in_errors=True,
+        json_schema_extra={"additionalProperties": {"type": "null"}},
+    )
 
     @model_validator(mode="before")
     @classmethod
