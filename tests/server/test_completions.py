@@ -50,6 +50,31 @@ def test_the_streamed_text_is_the_whole_text(client: openai.OpenAI) -> None:
     assert len(set(texts)) == 4
 
 
+@pytest.mark.parametrize("options", [None, {}, {"include_usage": False}, {"include_usage": True}])
+@pytest.mark.parametrize(
+    "extra", [{}, {"n": 2}, {"prompt": ["the end", "again"]}, {"max_tokens": 1}, {"max_tokens": 0, "echo": True}]
+)
+def test_the_usage_chunk_comes_when_asked_for(http: httpx.Client, options: Any, extra: dict[str, Any]) -> None:
+    response = complete(http, stream=True, stream_options=options, **extra)
+    *chunks, done = [line[6:] for line in response.text.splitlines() if line.startswith("data: ")]
+    assert done == "[DONE]"
+    parsed = [json.loads(chunk) for chunk in chunks]
+    assert len({chunk["id"] for chunk in parsed}) == 1
+    if options == {"include_usage": True}:
+        *parsed, last = parsed
+        assert last["choices"] == []
+        whole = complete(http, **extra).json()["usage"]
+        assert {name: last["usage"][name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")} == {
+            name: whole[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+        }
+        assert all(chunk["usage"] is None for chunk in parsed)
+    else:
+        assert all("usage" not in chunk for chunk in parsed)
+    assert all(len(chunk["choices"]) == 1 and "finish_reason" in chunk["choices"][0] for chunk in parsed)
+    ended = [chunk["choices"][0]["index"] for chunk in parsed if chunk["choices"][0]["finish_reason"] == "length"]
+    assert sorted(ended) == list(range(extra.get("n", 1) * (len(extra["prompt"]) if "prompt" in extra else 1)))
+
+
 def test_tokens_and_text_are_the_same_prompt(http: httpx.Client) -> None:
     tokens = http.post("/tokenize", json={"model": "random", "prompt": "the end"}).json()["tokens"]
     wanted = complete(http).json()["choices"][0]["text"]

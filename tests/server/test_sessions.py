@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,27 @@ def test_a_session_remembers_what_was_said(http: httpx.Client) -> None:
     turns = http.get(f"/v1/sessions/{session}").json()["turns"]
     assert [turn["answer"]["content"] for turn in turns] == [first, second]
     assert [each["id"] for each in http.get("/v1/sessions").json()["data"]] == [session]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_an_answer_that_fills_the_context_says_length(http: httpx.Client, is_streamed: bool) -> None:
+    def reasons(**fields: Any) -> list[str]:
+        response = ask(http, "x", ignore_eos=True, stream=is_streamed, **fields)
+        assert response.status_code == 200, response.text
+        if not is_streamed:
+            return [response.json()["choices"][0]["finish_reason"]]
+        chunks = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: {")]
+        return [reason for chunk in chunks if (reason := chunk["choices"][0]["finish_reason"])]
+
+    assert reasons() == ["length"]
+    session = http.post("/v1/sessions", json={"model": "random"}).json()["id"]
+    assert reasons(session_id=session, max_tokens=8) == ["length"]
+    assert http.get(f"/v1/sessions/{session}").json()["tokens"] < 1024
+    assert reasons(session_id=session) == ["length"]
+    assert http.get(f"/v1/sessions/{session}").json()["tokens"] == 1024
+    full = ask(http, "x", session_id=session, stream=is_streamed)
+    assert (full.status_code, full.json()["error"]["code"]) == (400, "context_length_exceeded")
+    assert full.json()["error"]["param"] == "messages"
 
 
 def test_rewinding_and_forking(http: httpx.Client) -> None:

@@ -252,6 +252,25 @@ def test_a_forced_call_that_is_cut_off_says_length(client: openai.OpenAI) -> Non
         assert (reason == "tool_calls") == (calls == complete)
 
 
+@pytest.mark.parametrize("choice", ["required", NAMED])
+@pytest.mark.parametrize("model", ["random", "scripted"])
+def test_a_forced_call_says_length_at_every_limit_that_cuts_it(client: openai.OpenAI, model: str, choice: Any) -> None:
+    fields = RANDOM | {"model": model, "tools": [tool("get_weather", PARIS)], "tool_choice": choice}
+    fields |= {"parallel_tool_calls": False, "temperature": 0, "max_tokens": 400}
+    _, ((name, arguments),), reason = both(client, **fields)
+    assert reason == "tool_calls"
+    needed = client.chat.completions.create(**fields).usage
+    assert needed is not None
+    for limit in range(1, needed.completion_tokens + 2):
+        text, calls, reason = both(client, **(fields | {"max_tokens": limit}))
+        assert text == ""
+        assert all(each == name and arguments.startswith(written) for each, written in calls)
+        if limit < needed.completion_tokens:
+            assert reason == "length"
+        else:
+            assert (calls, reason) == ([(name, arguments)], "tool_calls")
+
+
 def test_several_calls_in_one_answer(client: openai.OpenAI) -> None:
     counts = set()
     for seed in range(6):
