@@ -93,7 +93,8 @@ def spelled(tokenizer: Tokenizer, prompt: str | Sequence[int], tokens: Sequence[
         own = range(start, start + len(plain))
     with tokenizer.create_stream(skip_special_tokens=False) as stream:
         pieces = [stream.decode(token) if at in own else "" for at, token in enumerate(tokens)]
-        pieces[-1] += stream.finish()
+        if rest := stream.finish():
+            pieces[-1] += rest
     return pieces
 
 
