@@ -9,6 +9,7 @@ class                               code                                also a
 ==================================  ==================================  ===========================
 :class:`InvalidArgumentError`       ``INVALID_ARGUMENT``                ``ValueError``
 :class:`ArgumentTypeError`          ``INVALID_ARGUMENT``                ``ValueError``, ``TypeError``
+:class:`PromptTooLongError`         ``INVALID_ARGUMENT``                ``ValueError``
 :class:`InvalidStateError`          ``INVALID_STATE``
 :class:`NotFoundError`              ``NOT_FOUND``                       ``LookupError``
 :class:`MissingFileError`           ``NOT_FOUND``                       ``FileNotFoundError``
@@ -43,6 +44,7 @@ __all__ = [
     "NotFoundError",
     "OgaError",
     "OutOfMemoryError",
+    "PromptTooLongError",
     "QueueFullError",
     "ResourceExhaustedError",
     "UnsupportedError",
@@ -55,6 +57,9 @@ class OgaError(RuntimeError):
     code: ClassVar[StatusCode] = StatusCode.INTERNAL
     """The kind of failure, for programs."""
 
+    field: str | None = None
+    """The keyword or argument that the error is about, such as ``"top_p"``; None when it is about none or several."""
+
 
 class InvalidArgumentError(OgaError, ValueError):
     """A value is not acceptable; nothing changed."""
@@ -64,6 +69,12 @@ class InvalidArgumentError(OgaError, ValueError):
 
 class ArgumentTypeError(InvalidArgumentError, TypeError):
     """A value is of the wrong type, or an integer does not fit the parameter; nothing changed."""
+
+
+class PromptTooLongError(InvalidArgumentError):
+    """The prompt leaves no room for an answer in what a sequence may hold; nothing changed."""
+
+    field = "tokens"
 
 
 class InvalidStateError(OgaError):

@@ -144,6 +144,6 @@ def encode_prompt(model: Model, prompt: Any) -> Tokens:
     if is_chat(prompt):
         return model.chat_template.encode(prompt)
     if isinstance(prompt, str):
-        return model.tokenizer.encode(prompt)
+        return model.tokenizer.encode_prompt(prompt)
     tokens: Tokens = prompt
     return tokens

@@ -5,17 +5,20 @@ All streams of an engine share one event buffer: a step that one of them asks fo
 
 from __future__ import annotations
 
+import math
 import operator
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from oga._native.handle import address
-from oga._native.sampling_table import WARPERS
+from oga._native.sampling_table import OFF, WARPERS
 from oga.errors import (
     ArgumentTypeError,
     EngineUnhealthyError,
+    InvalidArgumentError,
     InvalidStateError,
     ModelError,
     OgaError,
@@ -258,7 +261,7 @@ def _encoded(engine: Engine, prompt: Any) -> tuple[Tokens, bool]:
     is_chat = isinstance(prompt, list | tuple) and len(prompt) > 0 and isinstance(prompt[0], Mapping)
     if not is_chat and not isinstance(prompt, str):
         return prompt, False
-    return engine.model.chat_template.encode(prompt) if is_chat else engine.model.tokenizer.encode(prompt), True
+    return engine.model.chat_template.encode(prompt) if is_chat else engine.model.tokenizer.encode_prompt(prompt), True
 
 
 def turn_settings(generation: Generation) -> dict[str, Any]:
@@ -274,11 +277,31 @@ def turn_settings(generation: Generation) -> dict[str, Any]:
         raise ArgumentTypeError("max_new_tokens is 0; it must be at least 1, or None for no limit.")
     described = any(settings.get(name) is not None for name in WARPERS)
     if settings.get("do_sample") is None and described:
-        settings["do_sample"] = settings.get("temperature") != 0 and settings.get("top_k") != 1
+        settings["do_sample"] = not _asks_for_greedy(settings)
     return settings | {
         "max_generated_tokens": limit,
         "min_generated_tokens": settings.pop("min_new_tokens", None),
     }
+
+
+def _asks_for_greedy(settings: Mapping[str, Any]) -> bool:
+    """Whether the most likely token is wanted. Raises for an option beside that, which would silently not act."""
+    if settings.get("temperature") == 0:
+        cause, remedy = "temperature is 0", "set a temperature above 0"
+    elif settings.get("top_k") == 1:
+        cause, remedy = "top_k is 1", "set another top_k"
+    else:
+        return False
+    for name in WARPERS:
+        value = settings.get(name)
+        if isinstance(value, Real) and math.isfinite(value) and value not in OFF[name]:
+            error = InvalidArgumentError(
+                f"{name} is {value}, which has no effect: {cause}, so the most likely token is taken. "
+                f"Unset {name}, or {remedy}."
+            )
+            error.field = name
+            raise error
+    return True
 
 
 def turn_error(code: EngineErrorCode) -> OgaError:

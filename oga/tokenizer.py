@@ -139,6 +139,16 @@ class Tokenizer(Handle):
         core = self._optional_core()
         return self._encode_natively(text, adds) if core is None else np.array(encode(core, text, adds), dtype=np.int32)
 
+    def encode_prompt(self, text: str) -> npt.NDArray[np.int32]:
+        """Token ids of a text that begins a sequence: as :meth:`encode`, with one BOS when the text spells it too.
+
+        What the tokenizer puts before a text is left out where the text itself begins with it.
+        """
+        tokens, prefix = self.encode(text), self.prefix_ids
+        count = len(prefix)
+        doubles = self._adds_special_tokens and count > 0 and tokens[: 2 * count].tolist() == prefix * 2
+        return tokens[count:] if doubles else tokens
+
     def decode(self, tokens: Tokens, *, skip_special_tokens: bool | None = None) -> str:
         """The text of ``tokens``, any one-dimensional array or iterable of integers.
 

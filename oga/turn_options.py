@@ -13,7 +13,7 @@ from oga._native.handle import Handle, borrowed
 from oga._native.loader import ffi, lib
 from oga._native.sampling_table import INTEGERS, NUMBERS, ScalarOptions
 from oga._native.tokens import Tokens, as_int32
-from oga.errors import ArgumentTypeError, InvalidArgumentError
+from oga.errors import ArgumentTypeError, InvalidArgumentError, OgaError
 from oga.request import Request
 from oga.sequences import Sequences
 from oga.string_array import StringArray
@@ -64,7 +64,8 @@ class TurnOptions(Handle):
     def __init__(self, request: Request, **settings: Unpack[TurnSettings]) -> None:
         """Creates an option set for ``request``; keywords are those of :class:`oga.TurnSettings`.
 
-        Raises :class:`oga.InvalidStateError` on a closed request, and what the setters raise.
+        Raises :class:`oga.InvalidStateError` on a closed request, :class:`oga.InvalidArgumentError` for guidance of
+        both kinds, and what the setters raise; ``error.field`` is the keyword.
         """
         owned = arguments.kind(request, Request, "request")
         unknown = settings.keys() - _SETTERS.keys()
@@ -72,11 +73,22 @@ class TurnOptions(Handle):
             name = sorted(unknown)[0]
             near = difflib.get_close_matches(name, _SETTERS, n=1, cutoff=0.0)[0]
             raise ArgumentTypeError(f"TurnOptions has no keyword {name!r}; the nearest one is {near!r}.")
+        if settings.get("guidance") is not None and settings.get("delimited_guidance") is not None:
+            raise InvalidArgumentError(
+                "guidance and delimited_guidance are both given; a turn follows one of them. Leave the other one out."
+            )
         with borrowed(owned) as owner:
             super().__init__(create("OgaTurnOptions", lib.OgaRequestCreateTurnOptions, owner))
         for name, value in settings.items():
             if value is not None:
-                _SETTERS[name](self, value)
+                self._apply(name, value)
+
+    def _apply(self, name: str, value: Any) -> None:
+        try:
+            _SETTERS[name](self, value)
+        except OgaError as error:
+            error.field = name
+            raise
 
     def reset(self) -> None:
         """Unsets every option; the binding to the request stays."""

@@ -2,7 +2,8 @@
 
 The table is OGA_SAMPLING_OPTIONS in ``native/step/sampling_table.h``. Written from it:
 
-- ``oga/_native/sampling_table.py``: the typed keywords, their kinds, what they do, and the warpers among them;
+- ``oga/_native/sampling_table.py``: the typed keywords, their kinds, what they do, and the warpers among them with
+  the values that turn them off;
 - ``docs/reference/sampling.rst``, between its two marks: the table as documentation.
 
 Both are committed. ``python tools/gen_sampling.py`` rewrites them; ``--check`` only fails when they are out of date.
@@ -89,7 +90,7 @@ def python_text(table: list[Option]) -> str:
         "",
         "from typing import TypedDict",
         "",
-        '__all__ = ["DESCRIPTIONS", "INTEGERS", "NUMBERS", "WARPERS", "ScalarOptions"]',
+        '__all__ = ["DESCRIPTIONS", "INTEGERS", "NUMBERS", "OFF", "WARPERS", "ScalarOptions"]',
         "",
         "",
         "class ScalarOptions(TypedDict, total=False):",
@@ -105,6 +106,9 @@ def python_text(table: list[Option]) -> str:
     lines += ["", ""]
     for name, members in (("INTEGERS", integers), ("NUMBERS", numbers), ("WARPERS", warpers)):
         lines += [f"{name} = (", *(f'    "{member}",' for member in members), ")"]
+    lines.append("OFF: dict[str, tuple[float, float]] = {")
+    lines += [f'    "{each.name}": ({each.off}, {each.also_off}),' for each in shared if each.name in warpers]
+    lines += ["}", '"""The values at which a warper does nothing; for temperature and top_k one of them is greedy."""']
     lines.append("DESCRIPTIONS = {")
     for option in shared:
         lines += described(option)

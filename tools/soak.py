@@ -2,7 +2,9 @@
 
 Starts ``oga serve`` and keeps many streaming clients on it; a third of them disconnects at a random moment. Meanwhile
 another client measures ``/health``. At the end every block and slot must be back, no thread or task of a request left,
-memory flat, and ``/health`` quick throughout. The figures are printed; exit status 1 when one is not as it should be.
+memory flat, and ``/health`` quick throughout. Then a short request is timed to its first text, alone and beside a long
+answer: it may wait for a step of that, not for its end. The figures are printed; exit status 1 when one is not as it
+should be.
 """
 
 from __future__ import annotations
@@ -28,6 +30,11 @@ HEALTH_LIMIT_SECONDS = 0.05
 GROWTH_LIMIT = 1.1  # memory at the end, by memory after the warm-up
 WARM_UP_SHARE = 0.2
 LEAVING_SHARE = 1 / 3
+FIRST_TEXT_TRIES = 9
+FIRST_TEXT_LIMIT = (
+    3.0  # beside a long answer, by alone: each of its steps computes a row more, and one may be under way
+)
+LONG_TOKENS = 1500
 WORDS = ["the", "sea", "a", "lamp", "of", "stones", "river", "and", "under", "glass", "seven", "wind"]
 
 
@@ -42,6 +49,8 @@ class Counts:
     tokens: int = 0
     health: list[float] = dataclasses.field(default_factory=list)
     memory_mib: list[float] = dataclasses.field(default_factory=list)
+    first_text_alone: float = 0.0
+    first_text_beside: float = 0.0
 
 
 def main() -> int:
@@ -83,6 +92,7 @@ async def soak(server: subprocess.Popen[str], given: argparse.Namespace) -> int:
         await asyncio.gather(*(_client(http, random.Random(seed), counts, end) for seed in seeds))
         counts.health, counts.memory_mib = await watching
         after = await _settled(http, server.pid)
+        await _time_first_text(http, counts)
     status = judge(counts, before, after, given.seconds)
     server.send_signal(signal.SIGINT)
     await reading
@@ -122,6 +132,38 @@ async def _visit(http: httpx.AsyncClient, chance: random.Random, counts: Counts,
     except (httpx.HTTPError, AssertionError) as error:
         counts.failed += 1
         print(f"a client failed: {error!r}", flush=True)
+
+
+async def _time_first_text(http: httpx.AsyncClient, counts: Counts) -> None:
+    """Times a short request alone, and beside a long answer that goes on throughout."""
+    await _seconds_to_first_text(http)
+    counts.first_text_alone = await _median_to_first_text(http)
+    long = {"messages": [{"role": "user", "content": "the sea"}], "max_tokens": LONG_TOKENS, "ignore_eos": True}
+    async with http.stream("POST", "/v1/chat/completions", json=long | {"stream": True}) as response:
+        response.raise_for_status()
+        lines = response.aiter_lines()
+        while '"content":""' not in await anext(lines):
+            pass
+        counts.first_text_beside = await _median_to_first_text(http)
+        resources = (await http.get("/v1/resources")).json()
+        if all(model["open_turns"] == 0 for model in resources["models"].values()):
+            raise SystemExit("The long answer ended before the short ones beside it; raise LONG_TOKENS.")
+
+
+async def _median_to_first_text(http: httpx.AsyncClient) -> float:
+    return statistics.median([await _seconds_to_first_text(http) for _ in range(FIRST_TEXT_TRIES)])
+
+
+async def _seconds_to_first_text(http: httpx.AsyncClient) -> float:
+    """Seconds until a short request has its first piece of text, which is streamed."""
+    body = {"messages": [{"role": "user", "content": "a lamp"}], "max_tokens": 8, "ignore_eos": True, "stream": True}
+    start, seconds = time.monotonic(), 0.0
+    async with http.stream("POST", "/v1/chat/completions", json=body) as response:
+        response.raise_for_status()
+        async for line in response.aiter_lines():
+            if not seconds and '"content":"' in line and '"content":""' not in line:
+                seconds = time.monotonic() - start
+    return seconds
 
 
 def _watch(url: str, process: int, seconds: float) -> tuple[list[float], list[float]]:
@@ -170,9 +212,13 @@ def judge(counts: Counts, before: dict[str, int], after: dict[str, int], seconds
     print(f"memory: {first:.0f} MiB after the warm-up, {last:.0f} MiB at the end, ratio {last / first:.3f}")
     for name, value in before.items():
         print(f"{name}: {value} before, {after[name]} after")
+    ratio = counts.first_text_beside / counts.first_text_alone
+    print(f"first text of a short request: {counts.first_text_alone * 1000:.1f} ms alone, "
+          f"{counts.first_text_beside * 1000:.1f} ms beside a long answer, ratio {ratio:.2f}")  # fmt: skip
     problems = [name for name in before if after[name] > before[name]]
     problems += ["failed clients"] * (counts.failed > 0) + ["memory"] * (last / first > GROWTH_LIMIT)
     problems += ["/health"] * (health[-1] > HEALTH_LIMIT_SECONDS)
+    problems += ["a short request beside a long answer"] * (ratio > FIRST_TEXT_LIMIT)
     print(f"Not as it should be: {', '.join(problems)}" if problems else "Everything is back.")
     return 1 if problems else 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from oga._native.blame import error_of
 from oga._native.loader import ffi, lib
 from oga.errors import error_type
 
@@ -19,7 +20,7 @@ def check(result: Any, *, about_files: bool = False) -> None:
         message = text(lib.OgaResultGetError(result))
     finally:
         lib.OgaDestroyResult(result)
-    raise kind(message)
+    raise error_of(kind, message)
 
 
 def create(handle_type: str, function: Any, *arguments: Any, about_files: bool = False) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-__all__ = ["DESCRIPTIONS", "INTEGERS", "NUMBERS", "WARPERS", "ScalarOptions"]
+__all__ = ["DESCRIPTIONS", "INTEGERS", "NUMBERS", "OFF", "WARPERS", "ScalarOptions"]
 
 
 class ScalarOptions(TypedDict, total=False):
@@ -60,6 +60,17 @@ WARPERS = (
     "xtc_probability",
     "xtc_threshold",
 )
+OFF: dict[str, tuple[float, float]] = {
+    "temperature": (1, 0),
+    "top_k": (0, 1),
+    "typical_p": (1, 0),
+    "top_p": (1, 0),
+    "min_p": (0, 0),
+    "top_n_sigma": (0, 0),
+    "xtc_probability": (0, 0),
+    "xtc_threshold": (0.1, 0.1),
+}
+"""The values at which a warper does nothing; for temperature and top_k one of them is greedy."""
 DESCRIPTIONS = {
     "ignore_eos": "Treats the model's EOS ids as ordinary tokens; stop tokens still end the turn.",
     "do_sample": "Draws tokens at random (true) or takes the most likely one (false).",

@@ -245,7 +245,9 @@ class Conversation:
             whole = [*self.messages, *prompt]
             found = await self._prompts.run(self._continuation, whole, encode or self._model.chat_template.encode)
             return (*found, tuple(prompt))
-        values = as_int32(await self._prompts.encode(prompt))
+        # What the tokenizer puts before a text begins a sequence, not a turn.
+        plain = partial(self._model.tokenizer.encode, add_special_tokens=False) if self._sequence else None
+        values = as_int32(await self._prompts.encode(prompt, plain))
         return list(values.pointer[0 : values.length]), True, ()
 
     def _continuation(self, whole: list[Message], encode: Any) -> tuple[list[int], bool]:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from oga.aio.owner import OVER
-from oga.errors import EngineClosedError
+from oga.errors import EngineClosedError, InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,16 +26,21 @@ class GuidanceCompiler:
     async def prepare(self, settings: Mapping[str, Any]) -> None:
         """Returns when a turn with these settings can begin without compiling anything.
 
-        Raises what :meth:`oga.Engine.prepare_guidance` raises.
+        Raises what :meth:`oga.Engine.prepare_guidance` raises, with the keyword as its ``field``.
         """
         grammar = _grammar_of(settings)
         if grammar is None:
             return
+        keyword, kind, text = grammar
         try:
-            compiled = asyncio.get_running_loop().run_in_executor(self._thread, self._compile, *grammar)
+            compiled = asyncio.get_running_loop().run_in_executor(self._thread, self._compile, kind, text)
         except RuntimeError:  # the thread takes nothing after close()
             raise EngineClosedError(OVER) from None
-        await compiled
+        try:
+            await compiled
+        except (InvalidArgumentError, UnsupportedError) as error:
+            error.field = keyword
+            raise
 
     def close(self) -> None:
         """Ends the thread with what it is compiling; whoever waits for another grammar is answered."""
@@ -48,11 +53,11 @@ class GuidanceCompiler:
         self._engine.prepare_guidance(kind, text)
 
 
-def _grammar_of(settings: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """Type and text; None for a turn without a grammar, and for values that only a turn's options can refuse."""
+def _grammar_of(settings: Mapping[str, Any]) -> tuple[str, str, Any] | None:
+    """Keyword, type and text; None without a grammar, and for values that only a turn's options can refuse."""
     whole, delimited = settings.get("guidance"), settings.get("delimited_guidance")
     if isinstance(whole, tuple | list) and len(whole) == 2:
-        return whole[0], whole[1]
+        return "guidance", whole[0], whole[1]
     if isinstance(delimited, tuple | list) and len(delimited) == 3:
-        return "lark_grammar", delimited[2]
+        return "delimited_guidance", "lark_grammar", delimited[2]
     return None

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from oga.errors import InvalidArgumentError
+from oga.errors import PromptTooLongError
 from oga.generation import encode_prompt, is_chat
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class PromptEncoder:
     async def encode(self, prompt: Any, encode: Callable[[Any], Any] | None = None) -> Tokens:
         """Token ids of text and messages, by ``encode`` when it is given; ids are passed on.
 
-        Raises :class:`oga.InvalidArgumentError` for a text that has more characters than the longest request has room
+        Raises :class:`oga.PromptTooLongError` for a text that has more characters than the longest request has room
         for, before it is tokenized.
         """
         if not isinstance(prompt, str) and not is_chat(prompt):
@@ -46,7 +46,7 @@ class PromptEncoder:
         characters = count_characters(prompt)
         most = self._max_request_tokens * self._longest_token
         if characters > most:
-            raise InvalidArgumentError(
+            raise PromptTooLongError(
                 f"The prompt has {characters} characters. The longest request has {self._max_request_tokens} tokens, "
                 f"which are at most {most} characters: shorten the prompt."
             )

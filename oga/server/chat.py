@@ -72,14 +72,15 @@ async def prepare(request: Request, body: ChatRequest, who: Caller) -> Answering
     if body.top_logprobs is not None and not body.logprobs:
         raise refused("top_logprobs needs logprobs to be true.", param="top_logprobs")
     session = None if body.session_id is None else state.sessions.take(body.session_id, who)
+    if session is not None:
+        _check_of_session(session, body)
     model, engine = state.registry.find(body.model if session is None else session.model)
     messages = prompts.messages_of(body.messages)
     prompts.check_answerable(messages)
-    settings, use = _settings(engine, body)
+    settings, use, guided_by = _settings(engine, body)
+    request.state.fields = {"tokens": "messages", "guidance": guided_by or "response_format"}
     encode = prompts.encoder(engine, body.tools, body.chat_template_kwargs)
     if session is not None:
-        if count > 1:
-            raise refused("A session answers once at a time; n must be 1.", param="n")
         session.check_free()
         streams = [session.stream(messages, encode, settings, body.seed)]
         tokens = []
@@ -96,22 +97,38 @@ async def prepare(request: Request, body: ChatRequest, who: Caller) -> Answering
             )
             for index in range(count)
         ]
-    choices = Choices(streams, model, state.metrics, request.state.note, settings)
+    choices = Choices(streams, model, state.metrics, request.state.note, guided_by)
     readers = [use.reader(engine.model.tokenizer) for _ in streams]
     return Answering(body, model, engine, use, choices, readers, len(tokens), session)
 
 
-def _settings(engine: AsyncEngine, body: ChatRequest) -> tuple[dict[str, Any], ToolUse]:
+def _check_of_session(session: Session, body: ChatRequest) -> None:
+    """Raises 400 for what a turn of a session cannot have of its own."""
+    if body.model not in (None, session.model):
+        raise refused(
+            f"The session is of the model {session.model!r}, not {body.model!r}. Leave out model, or open another "
+            "session.",
+            param="model",
+        )
+    if body.priority is not None:
+        raise refused(
+            "priority is the session's: give it to POST /v1/sessions when the session is opened.", param="priority"
+        )
+    if (body.n or 1) > 1:
+        raise refused(f"n is {body.n}; a session answers once at a time. Leave out n, or fork the session.", param="n")
+
+
+def _settings(engine: AsyncEngine, body: ChatRequest) -> tuple[dict[str, Any], ToolUse, str | None]:
+    """Keywords of the turns, what tools change about them, and the field whose grammar rules them."""
     settings = sampling.options(body, body.max_completion_tokens or body.max_tokens)
     settings |= formats.settings_of(body.response_format)
     use = tool_use(engine, body.tools, body.tool_choice, body.parallel_tool_calls is not False)
+    guided_by = use.guided_by(settings, "response_format")
     for name, value in use.settings.items():
-        if name == "guidance" and name in settings:
-            raise refused("response_format cannot rule an answer that has to be a tool call.", param="response_format")
         settings[name] = [*settings.get(name, []), *value] if name == "stop_tokens" else value
     if body.logprobs:
         settings["logprobs"] = body.top_logprobs or 0
-    return settings, use
+    return settings, use, guided_by
 
 
 async def _chunks(answering: Answering) -> AsyncGenerator[bytes, None]:
@@ -256,7 +273,7 @@ def _delta(part: Part) -> dict[str, Any]:
 
 def _reason(answering: Answering, index: int, delta: Delta) -> str:
     reason = REASONS[delta.finish_reason]
-    return "tool_calls" if reason == "stop" and answering.readers[index].completed_calls else reason
+    return "tool_calls" if reason == "stop" and answering.readers[index].has_called else reason
 
 
 def _logprobs(answering: Answering, delta: Delta) -> dict[str, Any] | None:

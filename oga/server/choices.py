@@ -11,7 +11,7 @@ from oga.event import FinishReason
 from oga.server.errors import refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from oga.aio import AsyncStream
     from oga.generation import Delta
@@ -37,10 +37,10 @@ class Choices:
         model: str,
         metrics: Metrics,
         note: dict[str, Any],
-        settings: Mapping[str, Any],
+        guided_by: str | None,
     ) -> None:
-        """``note`` gets what the log should say; ``settings`` are those of all turns."""
-        self._is_guided = not settings.keys().isdisjoint({"guidance", "delimited_guidance"})
+        """``note`` gets what the log should say; ``guided_by`` is the field that gives the turns a grammar."""
+        self._guided_by = guided_by
         self._streams = streams
         self._model = model
         self._metrics = metrics
@@ -128,9 +128,10 @@ class Choices:
         try:
             return task.result()
         except ModelError as error:
-            if not self._is_guided:
+            if self._guided_by is None:
                 raise
-            raise refused(f"The grammar could not be followed: {error}", code="grammar_failed") from error
+            message = f"The grammar of {self._guided_by} could not be followed: {error}"
+            raise refused(message, self._guided_by, "grammar_failed") from error
 
     def _observe(self, index: int, delta: Delta) -> None:
         now = time.monotonic()

@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import time
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
+from oga.errors import PromptTooLongError
 from oga.server import formats, sampling
 from oga.server.auth import Caller, caller
 from oga.server.body import read
 from oga.server.choices import REASONS, Choices
 from oga.server.documents import generates
 from oga.server.errors import refused
-from oga.server.logprobs import ForCompletions
+from oga.server.logprobs import Entry, ForCompletions, spelled
 from oga.server.schemas.completions import CompletionRequest
 from oga.server.sse import DONE, EventStream, event, unless_gone
 
@@ -38,7 +40,8 @@ class Completing:
     model: str
     engine: AsyncEngine
     prompts: list[list[int]]
-    texts: list[str]
+    pieces: list[list[str]]
+    """What each token of a prompt adds to the text that is echoed; the whole text where nothing is said of tokens."""
     choices: Choices
     reports: list[ForCompletions | None]
     identity: str = dataclasses.field(default_factory=lambda: f"cmpl-{uuid.uuid4().hex}")
@@ -87,13 +90,13 @@ async def _prepare(request: Request, body: CompletionRequest, who: Caller) -> Co
         )
     if body.max_tokens == 0 and not body.echo:
         raise refused("max_tokens is 0; it must be at least 1, except with echo.", param="max_tokens")
+    request.state.fields = {"tokens": "prompt", "guidance": "response_format", "prompt_logprobs": "logprobs"}
     model, engine = state.registry.find(body.model)
     tokenizer = engine.model.tokenizer
-    encoded = [[int(token) for token in await engine.encode(prompt)] for prompt in given]
-    texts = [
-        prompt if isinstance(prompt, str) else tokenizer.decode(tokens, skip_special_tokens=False)
-        for prompt, tokens in zip(given, encoded, strict=True)
-    ]
+    encoded = [await _encoded(engine, prompt) for prompt in given]
+    pieces: list[list[str]] = []
+    if body.echo:
+        pieces = [await _pieces(engine, body, *each) for each in zip(given, encoded, strict=True)]
     limit = DEFAULT_MAX_TOKENS if body.max_tokens is None else max(1, body.max_tokens)
     settings = sampling.options(body, limit) | formats.settings_of(body.response_format)
     if body.logprobs is not None:
@@ -108,15 +111,38 @@ async def _prepare(request: Request, body: CompletionRequest, who: Caller) -> Co
         for index in range(body.n or 1)
     ]
     reports = [None if body.logprobs is None else ForCompletions(tokenizer, body.logprobs) for _ in streams]
-    choices = Choices(streams, model, state.metrics, request.state.note, settings)
-    return Completing(body, model, engine, encoded, texts, choices, reports)
+    guided_by = "response_format" if "guidance" in settings else None
+    choices = Choices(streams, model, state.metrics, request.state.note, guided_by)
+    return Completing(body, model, engine, encoded, pieces, choices, reports)
+
+
+async def _encoded(engine: AsyncEngine, prompt: str | list[int]) -> list[int]:
+    """Token ids of a prompt. Raises 400 for more than fit, before anything is done with them."""
+    found: Any = await engine.encode(prompt)
+    tokens = [int(token) for token in found]
+    most = engine.capabilities.max_request_length
+    if len(tokens) >= most:
+        raise PromptTooLongError(
+            f"The prompt has {len(tokens)} tokens; it must leave room for one generated token within the limit of "
+            f"{most}. Shorten the prompt."
+        )
+    return tokens
+
+
+async def _pieces(
+    engine: AsyncEngine, body: CompletionRequest, prompt: str | list[int], tokens: list[int]
+) -> list[str]:
+    """The text of a prompt that is echoed, by tokens when something is said of each."""
+    if body.logprobs is None and isinstance(prompt, str):
+        return [prompt]
+    return await engine.run_on_text_thread(partial(spelled, engine.model.tokenizer, prompt, tokens))
 
 
 def _piece(completing: Completing, index: int, delta: Delta, is_first: bool) -> dict[str, Any]:
     """The choice object that a piece of output becomes."""
     prompt = completing.prompt_of(index)
     echoes = bool(completing.body.echo) and is_first
-    text = completing.texts[prompt] if echoes else ""
+    text = "".join(completing.pieces[prompt]) if echoes else ""
     if not completing.only_scores:
         text += delta.text
     reason = REASONS[delta.finish_reason] if delta.last else None
@@ -132,13 +158,15 @@ def _logprobs(completing: Completing, index: int, delta: Delta, echoes: bool) ->
     report = completing.reports[index]
     if report is None:
         return None
-    found: list[Any] = []
+    entries: list[Entry] = []
     if echoes:
-        tokens = completing.prompts[completing.prompt_of(index)]
-        found += zip(tokens, delta.prompt_logprobs or [None] * len(tokens), strict=True)
+        prompt = completing.prompt_of(index)
+        tokens = completing.prompts[prompt]
+        scores = delta.prompt_logprobs or [None] * len(tokens)
+        entries += report.of_prompt(tokens, scores, completing.pieces[prompt])
     if not completing.only_scores:
-        found += [(each.token, each) for each in delta.logprobs]
-    return report.of(found)
+        entries += report.of_output(delta.logprobs)
+    return report.arrays(entries)
 
 
 async def _chunks(completing: Completing) -> AsyncGenerator[bytes, None]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from oga._native.blame import OPTIONS
 from oga.errors import (
     EngineClosedError,
     InvalidArgumentError,
@@ -17,6 +19,7 @@ from oga.errors import (
     MissingFileError,
     NotFoundError,
     OgaError,
+    PromptTooLongError,
     QueueFullError,
     ResourceExhaustedError,
     UnsupportedError,
@@ -25,13 +28,16 @@ from oga.errors import (
 LONGEST_MESSAGE = 600
 RETRY_SECONDS = 1
 TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
-# The engine's words for fields of requests.
-FIELDS = {
+# The engine's words for fields of requests, where they differ; None for what no request has. A route names its own for
+# what is called differently there, in `request.state.fields`.
+FIELDS: dict[str, str | None] = {
     "stop_tokens": "stop_token_ids",
     "stop_strings": "stop",
     "max_generated_tokens": "max_tokens",
     "min_generated_tokens": "min_tokens",
-    "logit_bias": "logit_bias",
+    "delimited_guidance": "tools",
+    "do_sample": None,
+    "tokens": None,
 }
 log = logging.getLogger("oga.server")
 
@@ -75,22 +81,17 @@ def refused(message: str, param: str | None = None, code: str | None = None) -> 
     return ApiError(400, message, param=param, code=code)
 
 
-def of_oga(error: OgaError) -> ApiError:
-    """What an error of the engine means to a client."""
-    message = str(error)
+def of_oga(error: OgaError, fields: Mapping[str, str] | None = None) -> ApiError:
+    """What an error of the engine means to a client; ``fields`` are what a route calls the engine's options."""
+    message, param = _in_words_of_requests(error, fields or {})
     if isinstance(error, QueueFullError):
         return ApiError(429, message, code="queue_full", headers={"Retry-After": str(RETRY_SECONDS)})
     if isinstance(error, EngineClosedError):
         return ApiError(503, message, code="shutting_down", headers={"Retry-After": str(RETRY_SECONDS)})
     if isinstance(error, InvalidArgumentError):
-        param = None
-        for ours, theirs in FIELDS.items():
-            if re.search(rf"\b{ours}\b", message):
-                message, param = re.sub(rf"\b{ours}\b", theirs, message), theirs
-        is_length = "context" in message or "session limit" in message or "longest request" in message
-        return refused(message, param, "context_length_exceeded" if is_length else None)
+        return refused(message, param, "context_length_exceeded" if isinstance(error, PromptTooLongError) else None)
     if isinstance(error, UnsupportedError | MissingFileError):
-        return refused(message, code="unsupported")
+        return refused(message, param, code="unsupported")
     if isinstance(error, InvalidStateError):
         return ApiError(409, message, code="busy")
     if isinstance(error, NotFoundError):
@@ -100,6 +101,19 @@ def of_oga(error: OgaError) -> ApiError:
     return ApiError(500, message, code=error.code.name.lower())
 
 
+def _in_words_of_requests(error: OgaError, fields: Mapping[str, str]) -> tuple[str, str | None]:
+    """The message and the field that it is about.
+
+    Options are called by the names that requests have only in messages that begin with one: those are the engine's own
+    words to the end, while others may quote what the client gave.
+    """
+    message, names = str(error), FIELDS | dict(fields)
+    param = None if error.field is None else names.get(error.field, error.field)
+    if param is not None and message.startswith(f"{error.field} ") and error.field in OPTIONS:
+        message = re.sub(r"\w+", lambda word: (word[0] in OPTIONS and names.get(word[0])) or word[0], message)
+    return message, param
+
+
 def install(app: FastAPI) -> None:
     """Gives every failure of a route the one shape."""
 
@@ -107,9 +121,9 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, ApiError)
         return error.response()
 
-    async def on_oga_error(_: Request, error: Exception) -> JSONResponse:
+    async def on_oga_error(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, OgaError)
-        return of_oga(error).response()
+        return of_oga(error, getattr(request.state, "fields", None)).response()
 
     async def on_http_error(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)

@@ -186,10 +186,15 @@ async def _prepare(request: Request, body: ResponseRequest, who: Caller) -> Resp
     messages = [as_message(item) for item in items]
     prompts.check_answerable(messages)
     tools = None if body.tools is None else [as_tool(tool) for tool in body.tools]
-    use = tool_use(engine, tools, as_tool_choice(body.tool_choice), body.parallel_tool_calls is not False)
+    choice, is_parallel = as_tool_choice(body.tool_choice), body.parallel_tool_calls is not False
+    use = tool_use(engine, tools, choice, is_parallel, schema_field="parameters")
     settings = _settings(body)
-    if "guidance" in use.settings and "guidance" in settings:
-        raise refused("text.format cannot rule an answer that has to be a tool call.", param="text.format")
+    guided_by = use.guided_by(settings, "text.format")
+    request.state.fields = {
+        "tokens": "input",
+        "guidance": guided_by or "text.format",
+        "max_generated_tokens": "max_output_tokens",
+    }
     encode = prompts.encoder(engine, tools, None)
     first = [] if body.instructions is None else [{"role": "system", "content": body.instructions}]
     if previous is None:
@@ -201,7 +206,7 @@ async def _prepare(request: Request, body: ResponseRequest, who: Caller) -> Resp
     shared = previous is not None and conversation is previous.conversation
     before = len(conversation.turns) if shared else None
     stream = conversation.stream_encoded(messages, lambda whole: encode([*first, *whole]), **(settings | use.settings))
-    choices = Choices([stream], model, state.metrics, request.state.note, settings | use.settings)
+    choices = Choices([stream], model, state.metrics, request.state.note, guided_by)
     reader = use.reader(engine.model.tokenizer)
     return Responding(body, who, model, engine, conversation, before, choices, reader, state.responses)
 

@@ -57,7 +57,7 @@ def seed(given: int | None, choice: int) -> int | None:
 def _logit_bias(given: dict[str, float]) -> dict[int, float]:
     biases = {}
     for token, bias in given.items():
-        if not token.isascii() or not token.isdigit():
-            raise refused(f"logit_bias has the key {token!r}; keys are token ids.", param="logit_bias")
+        if not token.isascii() or not token.isdigit() or token != str(int(token)):
+            raise refused(f'logit_bias has the key {token!r}; keys are token ids, such as "15".', param="logit_bias")
         biases[int(token)] = bias
     return biases

@@ -137,7 +137,7 @@ async def create_session(request: Request, who: Annotated[Caller, Depends(caller
     body = await read(request, SessionRequest)
     model, engine = request.app.state.registry.find(body.model)
     first = prompts.messages_of(body.messages or [])
-    conversation = engine.open_conversation(cache_salt=who.cache_salt)
+    conversation = engine.open_conversation(priority=body.priority, cache_salt=who.cache_salt)
     session = Session(who.name, model, engine, conversation, first)
     await request.app.state.sessions.add(session)
     return JSONResponse(session.describe(), 201)

@@ -23,6 +23,7 @@ async def tokenize(request: Request, _: Annotated[Caller, Depends(caller)]) -> R
     """Token ids of a text, or of messages as the chat template writes them."""
     body = await read(request, TokenizeRequest)
     _, engine = request.app.state.registry.find(body.model)
+    request.state.fields = {"tokens": "prompt" if body.messages is None else "messages"}
     if (body.prompt is None) == (body.messages is None):
         raise refused("Give either prompt or messages.", param="prompt")
     if body.messages is not None:
@@ -31,7 +32,9 @@ async def tokenize(request: Request, _: Annotated[Caller, Depends(caller)]) -> R
         tokens = await engine.encode(prompts.messages_of(body.messages), encode)
     else:
         assert body.prompt is not None
-        encode_text = partial(engine.model.tokenizer.encode, add_special_tokens=body.add_special_tokens is not False)
+        tokenizer = engine.model.tokenizer
+        is_plain = body.add_special_tokens is False
+        encode_text = partial(tokenizer.encode, add_special_tokens=False) if is_plain else tokenizer.encode_prompt
         tokens = await engine.encode(body.prompt, encode_text)
     listed = [int(token) for token in tokens]
     longest = engine.capabilities.max_request_length

@@ -204,7 +204,7 @@ def test_an_engine_in_this_process_is_measured(tiny_folder: Path, tmp_path: Path
 def test_a_request_that_the_engine_refuses_is_counted(tiny_folder: Path) -> None:
     done = invoke(tiny_folder, "--requests", 2, "--prompt-tokens", 500)
     assert done.exit_code == 1
-    assert "2 x InvalidArgumentError: " in done.stdout
+    assert "2 x PromptTooLongError: " in done.stdout
 
 
 def test_an_engine_that_fails_for_good_ends_the_measurement_with_the_cause(

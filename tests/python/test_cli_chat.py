@@ -222,6 +222,14 @@ def test_what_cannot_be_done_is_said_and_the_conversation_goes_on(
     assert done.stdout == lines_of(*answers(model, "hi"))
 
 
+def test_a_setting_without_effect_is_refused_with_the_cause(chat: Chat, model: oga.Model) -> None:
+    done = chat("/set temperature 0", "/set top_p 0.5", "hi")
+    assert done.exit_code == 1
+    assert "oga: error: top_p is 0.5, which has no effect: temperature is 0" in done.stderr
+    assert "do_sample" not in done.stderr
+    assert done.stdout == lines_of(*answers(model, "hi"))
+
+
 def test_stats_count_what_the_conversation_holds(chat: Chat) -> None:
     lines = dict(line.split("  ", 1) for line in chat("hi", "again", "/stats").stderr.splitlines())
     assert lines["conversation"].startswith("2 turns, ")

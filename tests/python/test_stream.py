@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import shutil
 from pathlib import Path
@@ -165,6 +166,26 @@ def test_a_description_of_a_distribution_turns_sampling_on(engine: oga.Engine) -
     assert tokens(**wide) == tokens(**wide) != greedy
 
 
+@pytest.mark.parametrize(
+    ("options", "field", "cause"),
+    [
+        ({"temperature": 0, "top_p": 0.5}, "top_p", "temperature is 0"),
+        ({"temperature": 0.0, "top_k": 5}, "top_k", "temperature is 0"),
+        ({"top_k": 1, "temperature": 0.5}, "temperature", "top_k is 1"),
+        ({"top_k": 1, "min_p": np.float32(0.25)}, "min_p", "top_k is 1"),
+    ],
+)
+def test_an_option_without_effect_is_refused_with_the_cause(
+    engine: oga.Engine, options: dict[str, Any], field: str, cause: str
+) -> None:
+    with pytest.raises(oga.InvalidArgumentError, match=cause) as refusal:
+        engine.stream([5], **options)
+    assert refusal.value.field == field
+    assert str(refusal.value).startswith(f"{field} is ")
+    assert "do_sample" not in str(refusal.value)
+    assert len(list(engine.stream([5], temperature=0, top_p=1, min_p=0.0, max_new_tokens=2, ignore_eos=True))) == 2
+
+
 def test_every_option_of_turns_is_a_keyword(engine: oga.Engine) -> None:
     def tokens(**options: Any) -> list[int]:
         return list(engine.stream([5, 6, 7], max_new_tokens=8, **options))
@@ -259,16 +280,50 @@ def test_special_tokens_that_the_model_writes_are_hidden_unless_asked_for(engine
 
 @pytest.mark.parametrize("adds", [False, True])
 def test_a_text_prompt_begins_as_the_tokenizer_says(tiny_folder: Path, tmp_path: Path, adds: bool) -> None:
-    folder = shutil.copytree(tiny_folder, tmp_path / "model")
-    if adds:
-        core = Core.from_file(str(folder / "tokenizer.json"))
-        bos = core.token_to_id("<|im_start|>")
-        core.post_processor = processors.TemplateProcessing(
-            single="<|im_start|> $A", special_tokens=[("<|im_start|>", bos)]
-        )
-        core.save(str(folder / "tokenizer.json"))
+    folder = with_bos(tiny_folder, tmp_path / "model") if adds else tiny_folder
     with oga.Model(folder) as model, oga.Engine(model) as engine:
-        stream = engine.stream("abc", max_new_tokens=1)
-        list(stream)
-        assert stream.usage is not None
-        assert stream.usage.prompt_tokens == 3 + adds
+        counts = []
+        for prompt in ("abc", "<|im_start|>abc", "<|im_start|>"):
+            stream = engine.stream(prompt, max_new_tokens=1)
+            list(stream)
+            assert stream.usage is not None
+            counts.append(stream.usage.prompt_tokens)
+        assert counts == [3 + adds, 4, 1]
+
+
+def test_bos_stands_once_in_a_prompt_and_as_often_as_asked_in_a_text(tiny_folder: Path, tmp_path: Path) -> None:
+    tokenizer = oga.Tokenizer(with_bos(tiny_folder, tmp_path / "model"))
+    bos, *text = tokenizer.encode("abc").tolist()
+    spelled = "<|im_start|>abc"
+    assert tokenizer.encode(spelled).tolist() == [bos, bos, *text]
+    assert tokenizer.encode_prompt(spelled).tolist() == tokenizer.encode_prompt("abc").tolist() == [bos, *text]
+    assert tokenizer.encode_prompt("<|im_start|>" + spelled).tolist() == [bos, bos, *text]
+    assert tokenizer.encode_prompt("").tolist() == [bos]
+    tokenizer.update_options(add_special_tokens=False)
+    assert tokenizer.encode_prompt("abc").tolist() == text
+    assert tokenizer.encode_prompt("<|im_start|>" + spelled).tolist() == [bos, bos, *text]
+    assert oga.Tokenizer(tiny_folder).encode_prompt(spelled).tolist() == [bos, *text]
+
+
+def test_bos_begins_a_conversation_and_not_its_turns(tiny_folder: Path, tmp_path: Path) -> None:
+    async def counted() -> list[int]:
+        counts = []
+        folder = with_bos(tiny_folder, tmp_path / "model")
+        async with oga.AsyncEngine(folder) as engine, engine.open_conversation() as conversation:
+            for prompt in ("abc", "abc", "abc"):
+                result = await conversation.generate(prompt, max_new_tokens=2)
+                assert result.usage is not None
+                counts.append(result.usage.prompt_tokens)
+        return counts
+
+    assert asyncio.run(counted()) == [4, 3, 3]
+
+
+def with_bos(folder: Path, target: Path) -> Path:
+    """A copy of a model folder whose tokenizer puts BOS before every text."""
+    shutil.copytree(folder, target)
+    core = Core.from_file(str(target / "tokenizer.json"))
+    special = [("<|im_start|>", core.token_to_id("<|im_start|>"))]
+    core.post_processor = processors.TemplateProcessing(single="<|im_start|> $A", special_tokens=special)
+    core.save(str(target / "tokenizer.json"))
+    return target

@@ -335,6 +335,52 @@ def test_contradictory_options_are_refused_at_begin_turn(engine: oga.Engine, opt
     assert request.begin_turn([5]) == 1
 
 
+FIELDS: list[tuple[dict[str, Any], str]] = [
+    ({"temperature": -1.0}, "temperature"),
+    ({"top_k": "5"}, "top_k"),
+    ({"stop_strings": [""]}, "stop_strings"),
+    ({"stop_strings": ["x"] * 17}, "stop_strings"),
+    ({"logit_bias": {5: float("inf")}}, "logit_bias"),
+    ({"logit_bias": {10**6: 1.0}}, "logit_bias"),
+    ({"stop_tokens": [10**6]}, "stop_tokens"),
+    ({"logprobs": 21}, "logprobs"),
+    ({"do_sample": False, "top_p": 0.5}, "top_p"),
+    ({"min_generated_tokens": 5, "max_generated_tokens": 2}, "min_generated_tokens"),
+    ({"min_generated_tokens": 10**6}, "min_generated_tokens"),
+    ({"guidance": ("regex", "(")}, "guidance"),
+    ({"guidance": ("stop_strings", "x")}, "guidance"),
+    ({"guidance": ("lark", "start: context")}, "guidance"),
+    ({"guidance": ("json_schema", {"type": "array", "uniqueItems": True})}, "guidance"),
+    ({"guidance": ("json_object", ""), "ignore_eos": True}, "ignore_eos"),
+]
+
+
+@pytest.mark.parametrize(("options", "field"), FIELDS, ids=str)
+def test_a_refusal_knows_the_keyword_that_it_is_about(engine: oga.Engine, options: dict[str, Any], field: str) -> None:
+    request = engine.create_request()
+    with pytest.raises(oga.InvalidArgumentError) as refusal:
+        request.begin_turn([5], oga.TurnOptions(request, **options))
+    assert refusal.value.field == field
+    assert not isinstance(refusal.value, oga.PromptTooLongError)
+
+
+def test_an_input_that_does_not_fit_is_an_error_of_its_own(engine: oga.Engine) -> None:
+    request = engine.create_request()
+    with pytest.raises(oga.PromptTooLongError) as refusal:
+        request.begin_turn([5] * engine.get_capabilities().max_request_length)
+    assert refusal.value.field == "tokens"
+    for tokens in ([], [10**6]):
+        with pytest.raises(oga.InvalidArgumentError) as refusal:
+            request.begin_turn(tokens)
+        assert refusal.value.field == "tokens"
+        assert not isinstance(refusal.value, oga.PromptTooLongError)
+
+
+def test_guidance_of_both_kinds_is_refused_as_a_wrong_value(engine: oga.Engine) -> None:
+    with engine.create_request() as request, pytest.raises(oga.InvalidArgumentError, match="both given"):
+        oga.TurnOptions(request, guidance=("regex", "a"), delimited_guidance=(5, 6, 'start: "a"'))
+
+
 def test_they_do_not_keep_their_request_alive(engine: oga.Engine) -> None:
     options = oga.TurnOptions(engine.create_request())
     gc.collect()

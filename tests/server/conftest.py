@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,13 +12,13 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, processors
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.append(str(TESTS / "models"))
 sys.path.append(str(TESTS / "python"))
 
-from running import Running, started  # noqa: E402
+from running import BOS, ENGINE, Running, started  # noqa: E402
 
 from oga import export  # noqa: E402
 from oga.server import ModelSource, ServerSettings  # noqa: E402
@@ -45,8 +46,6 @@ SCRIPTS = {
 }
 SPECIALS = ("<tool_call>", "</tool_call>", "<|private|>", "</private|>")
 SESSION_TOKENS = 1024
-LIMITS = {"block_size": 8, "num_blocks": 1024, "max_batch_size": 8, "max_scheduled_tokens": 256}
-ENGINE = {"engine": {"dynamic_batching": LIMITS}}
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +76,19 @@ def sources(random_folder: Path, scripted_folder: Path) -> list[ModelSource]:
         ModelSource("random", random_folder, ENGINE),
         ModelSource("scripted", scripted_folder, ENGINE | {"model": marks}),
     ]
+
+
+@pytest.fixture(scope="session")
+def bos_folder(random_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The random model with a tokenizer that puts BOS before every text."""
+    folder = tmp_path_factory.mktemp("bos") / "model"
+    shutil.copytree(random_folder, folder)
+    path = str(folder / "tokenizer.json")
+    tokenizer = Tokenizer.from_file(path)
+    number = tokenizer.token_to_id(BOS)
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"{BOS} $A", special_tokens=[(BOS, number)])
+    tokenizer.save(path)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,9 @@ from oga.server import ServerSettings, create_app
 from oga.server.run import listen
 
 SECONDS = 20
+BOS = "<|endoftext|>"
+LIMITS = {"block_size": 8, "num_blocks": 1024, "max_batch_size": 8, "max_scheduled_tokens": 256}
+ENGINE = {"engine": {"dynamic_batching": LIMITS}}
 
 
 class Running:

@@ -72,6 +72,42 @@ def test_choices_of_one_seed_differ_and_come_again(client: openai.OpenAI, is_str
     assert one.choices[0].message.content == first[0]
 
 
+@pytest.mark.parametrize("count", [2, 4])
+def test_choices_of_different_lengths_end_each_for_its_own_reason(
+    client: openai.OpenAI, http: httpx.Client, count: int
+) -> None:
+    fields: dict[str, Any] = {"model": "random", "max_tokens": 6, "n": count, "temperature": 1.0}
+    fields["logit_bias"] = {"2": 4}  # the end of a turn
+    seen: set[str] = set()
+    for seed in (3, 4, 5):
+        body = fields | {"messages": user("the end"), "seed": seed}
+        whole = client.chat.completions.create(**body)
+        texts, reasons, _ = streamed(client, **body)
+        assert texts == {choice.index: choice.message.content for choice in whole.choices}
+        assert reasons == {choice.index: choice.finish_reason for choice in whole.choices}
+        seen |= set(reasons.values())
+        alone = client.chat.completions.create(**(body | {"n": 1}))
+        assert alone.choices[0].message.content == texts[0]
+        assert whole.usage is not None
+        assert alone.usage is not None
+        assert whole.usage.prompt_tokens == alone.usage.prompt_tokens
+        assert whole.usage.completion_tokens >= alone.usage.completion_tokens
+        completion = fields | {"prompt": ["the end", "again"], "seed": seed}
+        choices = http.post("/v1/completions", json=completion).json()["choices"]
+        pieces: dict[int, str] = {}
+        endings: dict[int, str] = {}
+        for line in lines(http, "/v1/completions", **completion)[:-1]:
+            (choice,) = json.loads(line)["choices"]
+            assert choice["index"] not in endings
+            pieces[choice["index"]] = pieces.get(choice["index"], "") + choice["text"]
+            if choice["finish_reason"]:
+                endings[choice["index"]] = choice["finish_reason"]
+        assert pieces == {choice["index"]: choice["text"] for choice in choices}
+        assert endings == {choice["index"]: choice["finish_reason"] for choice in choices}
+        assert len(set(map(len, pieces.values()))) > 1
+    assert seen == {"stop", "length"}
+
+
 def test_several_choices_count_their_prompt_once(client: openai.OpenAI) -> None:
     fields = RANDOM | {"messages": user("the end"), "seed": 1, "temperature": 1.0}
     one, four = (client.chat.completions.create(**fields, n=n).usage for n in (1, 4))
@@ -176,6 +212,47 @@ def test_logprobs_are_json_and_their_bytes_are_the_text(
         assert sum(math.exp(top.logprob) for top in each.top_logprobs) < 1.001
         values = [top.logprob for top in each.top_logprobs]
         assert values == sorted(values, reverse=True)
+
+
+FORMATS: list[tuple[dict[str, Any], int]] = [
+    ({"type": "regex", "regex": "[ab]{6}"}, 2),
+    ({"type": "regex", "regex": "🙂(é|模){2}"}, 2),
+    ({"type": "lark", "lark": 'start: "one" | "two"'}, 3),
+    ({"type": "json_object"}, 500),
+    ({"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": [True, None, 15]}}}, 5),
+]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize(("response_format", "most_legal"), FORMATS)
+@pytest.mark.parametrize("extra", [{}, {"temperature": 0}, {"temperature": 1, "seed": 1}])
+def test_logprobs_under_a_grammar_are_json_and_their_bytes_are_the_text(
+    http: httpx.Client, response_format: dict[str, Any], most_legal: int, is_streamed: bool, extra: dict[str, Any]
+) -> None:
+    body = RANDOM | {"messages": user("the end"), "response_format": response_format} | extra
+    body |= {"logprobs": True, "top_logprobs": 20}
+
+    def refuse(text: str) -> None:
+        raise AssertionError(f"{text} is no JSON")
+
+    if is_streamed:
+        choices = [json.loads(line, parse_constant=refuse)["choices"][0] for line in lines(http, **body)[:-1]]
+        text = "".join(choice["delta"].get("content") or "" for choice in choices)
+        found = [entry for choice in choices if choice["logprobs"] for entry in choice["logprobs"]["content"]]
+    else:
+        response = http.post("/v1/chat/completions", json=body)
+        assert response.status_code == 200, response.text
+        choice = json.loads(response.text, parse_constant=refuse)["choices"][0]
+        text, found = choice["message"]["content"], choice["logprobs"]["content"]
+    assert text
+    said = b"".join(bytes(entry["bytes"]) for entry in found)
+    assert said.decode("utf-8", "replace").startswith(text.rstrip("\ufffd"))
+    for entry in found:
+        values = [top["logprob"] for top in entry["top_logprobs"]]
+        assert len(values) == 20
+        assert all(math.isfinite(value) and -9999 <= value <= 0 for value in [entry["logprob"], *values])
+        assert values == sorted(values, reverse=True)
+        assert sum(map(math.exp, values)) < 1.001
 
 
 def test_bytes_of_half_characters_are_their_own(client: openai.OpenAI) -> None:

@@ -6,13 +6,20 @@ import concurrent.futures
 import json
 import random
 import socket
+import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from running import Running, ask
+from running import LIMITS, Running, ask
+
+import oga
+from oga.generation import Delta
+from oga.server import ModelSource
+from oga.turns import OpenTurn, Turns
 
 WITHIN_SECONDS = 2.0
 ENDLESS: dict[str, Any] = {
@@ -71,6 +78,39 @@ def test_the_work_of_a_client_that_left_stops(server: Running, is_streamed: bool
     connection.close()
 
 
+PREFILLS: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "x " * 400}]},
+    "/v1/completions": {"prompt": "x " * 400},
+    "/v1/responses": {"input": "x " * 400},
+}
+
+
+@pytest.mark.parametrize("path", PREFILLS)
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_nothing_leaves_of_a_client_that_left_in_prefill(
+    start: Callable[..., Running], random_folder: Path, path: str, is_streamed: bool
+) -> None:
+    config = {"engine": {"dynamic_batching": LIMITS | {"max_scheduled_tokens": 8}}}
+    running = start(models=[ModelSource("random", random_folder, config)])
+    engine = running.engines[0]
+    body = json.dumps(PREFILLS[path] | {"stream": is_streamed}).encode()
+    for _ in range(3):
+        running.on_loop(engine.drop_prefix_cache())
+        before = running.on_loop(engine.get_statistics())
+        with connect(running) as connection:
+            head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            end = time.monotonic() + WITHIN_SECONDS
+            while running.on_loop(engine.get_statistics()).scheduled_tokens < before.scheduled_tokens + 40:
+                assert time.monotonic() < end
+        assert_stops(running)
+        after = running.on_loop(engine.get_statistics())
+        assert after.generated_tokens == before.generated_tokens
+        assert after.scheduled_tokens < before.scheduled_tokens + 400, "the whole prompt was computed for nobody"
+        running.assert_idle()
+    assert httpx.post(running.url + path, json=PREFILLS[path]).status_code == 200
+
+
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/responses"])
 def test_it_stops_on_every_endpoint(server: Running, path: str) -> None:
     body = {"/v1/completions": {"prompt": "x"}, "/v1/responses": {"input": "x"}}[path]
@@ -101,11 +141,12 @@ def test_a_queued_turn_whose_client_left_is_never_started(server: Running) -> No
 
 
 def test_several_choices_stop_together(server: Running) -> None:
-    for _ in range(10):
-        connection = connect(server)
-        connection.sendall(request_bytes(stream=True, n=4, seed=1, temperature=1))
-        connection.recv(2000)
-        connection.close()
+    for visit in range(200):
+        with connect(server) as connection:
+            connection.sendall(request_bytes(stream=True, n=4, seed=1, temperature=1))
+            assert connection.recv(2000).startswith(b"HTTP/1.1 200")
+        if visit % 50 == 0:
+            assert_stops(server)
     assert_stops(server)
 
 
@@ -175,18 +216,74 @@ def test_a_full_queue_is_429_with_a_time_to_wait(start: Callable[..., Running]) 
     running.assert_idle()
 
 
-def test_a_short_answer_does_not_wait_for_a_long_one(server: Running, http: httpx.Client) -> None:
-    def first_token() -> float:
-        start = time.monotonic()
-        assert ask(http, "y", max_tokens=1).status_code == 200
-        return time.monotonic() - start
+def first_piece(http: httpx.Client) -> float:
+    """Seconds to the first text of a streamed short answer."""
+    body = {"model": "random", "messages": [{"role": "user", "content": "y"}], "max_tokens": 4, "stream": True}
+    start, seconds = time.monotonic(), 0.0
+    with http.stream("POST", "/v1/chat/completions", json=body | {"ignore_eos": True}) as response:
+        assert response.status_code == 200
+        for line in response.iter_lines():
+            if not seconds and '"content":"' in line and '"content":""' not in line:
+                seconds = time.monotonic() - start
+    assert seconds
+    return seconds
 
-    alone = min(first_token() for _ in range(5))
+
+def test_a_short_answer_does_not_wait_for_a_long_one(server: Running, http: httpx.Client) -> None:
+    alone = statistics.median(first_piece(http) for _ in range(5))
     with connect(server) as long:
         long.sendall(request_bytes(stream=True))
         long.recv(2000)
-        beside = min(first_token() for _ in range(5))
+        beside = statistics.median(first_piece(http) for _ in range(5))
         assert server.engines[0].open_turns == 1
-    print(f"time to the only token: {alone * 1000:.1f} ms alone, {beside * 1000:.1f} ms beside a long answer, "
+    print(f"time to the first text: {alone * 1000:.1f} ms alone, {beside * 1000:.1f} ms beside a long answer, "
           f"ratio {beside / alone:.2f}")  # fmt: skip
+    assert beside < 5 * alone, "the long answer takes hundreds of steps; the short one waited for many of them"
+    assert_stops(server)
+
+
+class Counting:
+    """Stands before the reader of a turn and notes after how many steps its first token came."""
+
+    def __init__(self, turn: OpenTurn, taken: list[int], found: list[int]) -> None:
+        self._receiver, turn.receiver = turn.receiver, self
+        self._taken = taken
+        self._begun = taken[0]
+        self._found: list[int] | None = found
+
+    def receive(self, delta: Delta) -> None:
+        if self._found is not None:
+            self._found.append(self._taken[0] - self._begun)
+            self._found = None
+        self._receiver.receive(delta)
+
+    def fail(self, error: oga.OgaError) -> None:
+        self._receiver.fail(error)
+
+
+def test_a_short_answer_starts_with_the_next_step_beside_a_long_one(
+    server: Running, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, found = [0], []
+    step, begin = Turns.step, Turns.begin
+
+    def counted_step(turns: Turns) -> None:
+        taken[0] += 1
+        step(turns)
+
+    def counted_begin(turns: Turns, *given: Any, **options: Any) -> OpenTurn:
+        turn = begin(turns, *given, **options)
+        Counting(turn, taken, found)
+        return turn
+
+    monkeypatch.setattr(Turns, "step", counted_step)
+    with connect(server) as long:
+        long.sendall(request_bytes(stream=True))
+        long.recv(2000)
+        monkeypatch.setattr(Turns, "begin", counted_begin)
+        for _ in range(10):
+            assert ask(http, "y", max_tokens=2).status_code == 200
+        assert server.engines[0].open_turns == 1
+    print(f"steps to the first token beside a long answer: {found}")
+    assert found == [1] * 10
     assert_stops(server)

@@ -59,6 +59,23 @@ BODIES: dict[str, tuple[str, bytes]] = {
     "100,000 unknown fields": (CHAT, chat(**{f"field_{number}": number for number in range(100_000)})),
     "a long field name": (CHAT, chat(**{"x" * 1_000_000: 1})),
     "a long model name": (CHAT, chat(model="x" * 1_000_000)),
+    "a regex of a million characters": (CHAT, chat(response_format={"type": "regex", "regex": "a" * 10**6})),
+    "a regex of 60,000 characters": (CHAT, chat(response_format={"type": "regex", "regex": "(a|b)" * 12_000})),
+    "a grammar of a million characters": (CHAT, chat(response_format={"type": "lark", "lark": "a" * 10**6})),
+    "a million of the best": (
+        "/v1/completions",
+        json.dumps({"model": "random", "prompt": "x", "best_of": 10**6}).encode(),
+    ),
+    "a million logprobs": (
+        "/v1/completions",
+        json.dumps({"model": "random", "prompt": "x", "logprobs": 10**6}).encode(),
+    ),
+    "a million nulls": ("/v1/completions", b'{"prompt": ' + b"[" + b"null, " * 300_000 + b"null]}"),
+    "2,000 unknown nulls": (CHAT, chat(**{f"field_{number}": None for number in range(2_000)}, max_tokens=0)),
+    "a million tokens that are echoed": (
+        "/v1/completions",
+        json.dumps({"prompt": [5] * 500_000, "echo": True, "logprobs": 1}).encode(),
+    ),
     "1,000 tools": (CHAT, chat(tools=[{"type": "function", "function": {"name": f"f{n}"}} for n in range(1000)])),
     "a fork bomb of a template": (CHAT, chat(chat_template_kwargs={"self": "x", "tools": []})),
     "a path for a model": (CHAT, chat(model="../../etc/passwd")),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from running import Running, ask
+from running import LIMITS, Running, ask
+
+from oga.server import ModelSource
 
 
 def said(http: httpx.Client, session: str, content: str, **fields: Any) -> str:
@@ -38,6 +43,27 @@ def test_a_session_remembers_what_was_said(http: httpx.Client) -> None:
     assert [each["id"] for each in http.get("/v1/sessions").json()["data"]] == [session]
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_an_answer_that_fills_the_context_says_length(http: httpx.Client, is_streamed: bool) -> None:
+    def reasons(**fields: Any) -> list[str]:
+        response = ask(http, "x", ignore_eos=True, stream=is_streamed, **fields)
+        assert response.status_code == 200, response.text
+        if not is_streamed:
+            return [response.json()["choices"][0]["finish_reason"]]
+        chunks = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: {")]
+        return [reason for chunk in chunks if (reason := chunk["choices"][0]["finish_reason"])]
+
+    assert reasons() == ["length"]
+    session = http.post("/v1/sessions", json={"model": "random"}).json()["id"]
+    assert reasons(session_id=session, max_tokens=8) == ["length"]
+    assert http.get(f"/v1/sessions/{session}").json()["tokens"] < 1024
+    assert reasons(session_id=session) == ["length"]
+    assert http.get(f"/v1/sessions/{session}").json()["tokens"] == 1024
+    full = ask(http, "x", session_id=session, stream=is_streamed)
+    assert (full.status_code, full.json()["error"]["code"]) == (400, "context_length_exceeded")
+    assert full.json()["error"]["param"] == "messages"
+
+
 def test_rewinding_and_forking(http: httpx.Client) -> None:
     session = http.post("/v1/sessions", json={"model": "random"}).json()["id"]
     answers = [said(http, session, content) for content in ("one", "two", "three")]
@@ -53,6 +79,49 @@ def test_rewinding_and_forking(http: httpx.Client) -> None:
     assert http.get(f"/v1/sessions/{session}").status_code == 404
     assert ask(http, "x", session_id=session).status_code == 404
     assert said(http, other, "four")
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_turn_of_a_session_has_the_model_and_priority_of_the_session(http: httpx.Client, is_streamed: bool) -> None:
+    made = http.post("/v1/sessions", json={"model": "random", "priority": 5})
+    assert made.status_code == 201
+    session = made.json()["id"]
+    for field, value in (("model", "scripted"), ("model", "nothing"), ("priority", 0), ("priority", 7), ("n", 2)):
+        refused = ask(http, "x", session_id=session, stream=is_streamed, **({"model": None} | {field: value}))
+        assert refused.status_code == 400, refused.text
+        assert refused.json()["error"]["param"] == field
+    assert http.get(f"/v1/sessions/{session}").json()["turns"] == []
+    for model in (None, "random"):
+        assert said(http, session, "x", model=model, n=1, priority=None)
+    for priority in (2**31, 1.5, "high"):
+        refused = http.post("/v1/sessions", json={"priority": priority})
+        assert (refused.status_code, refused.json()["error"]["param"]) == (400, "priority")
+
+
+@pytest.mark.usefixtures("slow_steps")
+def test_the_priority_of_a_session_is_that_of_its_turns(start: Callable[..., Running], random_folder: Path) -> None:
+    one_at_a_time = {"engine": {"dynamic_batching": LIMITS | {"max_batch_size": 1}}}
+    running = start(models=[ModelSource("random", random_folder, one_at_a_time)])
+    ended: list[str] = []
+    with httpx.Client(base_url=running.url, timeout=30) as http:
+        sessions = {name: http.post("/v1/sessions", json={"priority": value}).json()["id"]
+                    for name, value in (("first", 0), ("low", -5), ("high", 5))}  # fmt: skip
+        sessions["fork of high"] = http.post(f"/v1/sessions/{sessions['high']}/fork").json()["id"]
+
+        def turn(name: str) -> None:
+            fields = {"session_id": sessions[name], "max_tokens": 60, "min_tokens": 60}
+            assert ask(http, "x", **fields).status_code == 200
+            ended.append(name)
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for waiting, name in enumerate(("first", "low", "high", "fork of high"), start=1):
+                pool.submit(turn, name)
+                end = time.monotonic() + 10
+                while running.engines[0].open_turns < waiting:
+                    assert time.monotonic() < end
+                    time.sleep(0.001)
+    assert ended.index("low") == 3
+    running.assert_idle()
 
 
 @pytest.mark.usefixtures("slow_steps")

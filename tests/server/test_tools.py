@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import jsonschema
 import openai
 import pytest
+from running import started
+
+from oga.server import ModelSource, ServerSettings
 
 CITY = {
     "type": "object",
@@ -105,6 +110,139 @@ def test_a_model_that_has_to_call_calls(client: openai.OpenAI, model: str) -> No
         assert reason == "tool_calls"
 
 
+NAMED = {"type": "function", "function": {"name": "get_weather"}}
+PARIS = {"type": "object", "properties": {"city": {"const": "Paris"}}, "required": ["city"]} | {
+    "additionalProperties": False
+}
+# What stands in the call is {"name": "get_weather", "arguments": {"city": "Paris"}}.
+STOPS_IN_A_CALL: list[tuple[list[str], str | None, str | None]] = [
+    (["Par"], '{"city": "', "stop"),
+    (["nothing", "ris"], '{"city": "Pa', "stop"),
+    (['{"city'], "", "stop"),
+    (['is"'], '{"city": "Par', "stop"),
+    (["weather"], None, "stop"),
+    (['"arguments"'], None, "stop"),
+]
+
+
+@pytest.fixture(scope="module")
+def plain_marks(sources: list[ModelSource], tmp_path_factory: pytest.TempPathFactory) -> Iterator[openai.OpenAI]:
+    """A client of the scripted model whose marks around calls are ordinary added tokens, so that they are text."""
+    _, scripted = sources
+    folder = tmp_path_factory.mktemp("marks") / "model"
+    shutil.copytree(scripted.folder, folder)
+    path = folder / "tokenizer.json"
+    described = json.loads(path.read_text())
+    for token in described["added_tokens"]:
+        if "tool_call" in token["content"]:
+            token["special"] = False
+    path.write_text(json.dumps(described))
+    with (
+        started(ServerSettings(models=[sources[0], ModelSource("scripted", folder, scripted.config)])) as running,
+        openai.OpenAI(base_url=f"{running.url}/v1", api_key="none", max_retries=0) as created,
+    ):
+        yield created
+        running.assert_idle()
+
+
+@pytest.mark.parametrize(("stop", "arguments", "reason"), STOPS_IN_A_CALL)
+@pytest.mark.parametrize("choice", ["auto", "required", NAMED])
+@pytest.mark.parametrize("marks", ["client", "plain_marks"])
+def test_a_stop_string_acts_inside_a_call(
+    request: pytest.FixtureRequest, marks: str, choice: Any, stop: list[str], arguments: str, reason: str
+) -> None:
+    client: openai.OpenAI = request.getfixturevalue(marks)
+    fields = SCRIPTED | {"tools": [tool("get_weather", PARIS)], "stop": stop, "max_tokens": 200, "temperature": 0}
+    fields["parallel_tool_calls"] = choice == "auto"
+    text, calls, told = both(client, **fields, tool_choice=choice)
+    assert calls == ([] if arguments is None else [("get_weather", arguments)])
+    assert told == reason
+    if choice != "auto":
+        assert text == ""
+    elif reason == "stop":
+        assert text == "Let me see. "
+
+
+@pytest.mark.parametrize("marks", ["client", "plain_marks"])
+def test_stop_strings_around_a_call_keep_what_they_hold_back_in_its_place(
+    request: pytest.FixtureRequest, marks: str
+) -> None:
+    client: openai.OpenAI = request.getfixturevalue(marks)
+    call = [("get_weather", '{"city": "Paris"}')]
+    # The end of the text before the call may become the first one, the end of the call the second one.
+    for stop in (["see. <tool_call>\n["], [". [", "}} Bye"], ["Done!"]):
+        assert both(client, **SCRIPTED, stop=stop) == ("Let me see.  Done.", call, "tool_calls")
+    for stop, arguments in (('s"}', '{"city": "Pari'), ("}}", '{"city": "Paris"'), (' "Paris"', '{"city":')):
+        assert both(client, **SCRIPTED, stop=[stop]) == ("Let me see. ", [("get_weather", arguments)], "stop")
+    assert both(client, **SCRIPTED, stop=["me see"]) == ("Let ", [], "stop")
+    assert both(client, **SCRIPTED, stop=[" Done"]) == ("Let me see. ", call, "tool_calls")
+
+
+OBJECTS: list[Any] = [
+    None,
+    {},
+    {"type": "object"},
+    {"type": ["object"]},
+    {"properties": {"city": {"enum": ["Rome"]}}, "required": ["city"], "additionalProperties": False},
+    {"$ref": "#/$defs/place", "$defs": {"place": {"type": "object", "additionalProperties": False}}},
+    {"anyOf": [{"type": "object", "additionalProperties": False}, {"type": "string"}]},
+    {"enum": [{"a": 1}, "b"]},
+]
+
+
+@pytest.mark.parametrize("parameters", OBJECTS)
+@pytest.mark.parametrize("model", ["random", "scripted"])
+def test_the_arguments_of_a_function_are_an_object(client: openai.OpenAI, model: str, parameters: Any) -> None:
+    named = {"type": "function", "function": {"name": "f"}}
+    for seed, choice in ((1, "required"), (2, named)):
+        fields = RANDOM | {"model": model, "tools": [tool("f", parameters)], "temperature": 1.0, "max_tokens": 700}
+        fields |= {"tool_choice": choice, "parallel_tool_calls": False, "seed": seed}
+        text, calls, reason = both(client, **fields)
+        ((_, arguments),) = calls
+        assert text == ""
+        assert arguments.startswith("{")
+        if reason == "tool_calls":
+            found = json.loads(arguments)
+            assert isinstance(found, dict)
+            jsonschema.validate(found, parameters or {})
+
+
+NOT_OBJECTS: list[Any] = [
+    {"type": "integer", "minimum": 0},
+    {"type": "number"},
+    {"type": "string", "maxLength": 3},
+    {"type": "null"},
+    {"type": "boolean"},
+    {"type": "array"},
+    {"type": ["object", "null"]},
+    {"type": []},
+    {"type": None},
+    {"type": {"x": 1}},
+]
+
+
+@pytest.mark.parametrize("parameters", NOT_OBJECTS)
+@pytest.mark.parametrize("choice", ["auto", "required", "none", {"type": "function", "function": {"name": "g"}}])
+def test_a_function_whose_arguments_are_no_object_is_refused(http: httpx.Client, choice: Any, parameters: Any) -> None:
+    tools = [tool("g", CITY), tool("f", parameters)]
+    for model in ("random", "scripted"):
+        body = RANDOM | {"model": model, "tools": tools, "tool_choice": choice}
+        response = http.post("/v1/chat/completions", json=body)
+        assert response.status_code == 400, response.text
+        error = response.json()["error"]
+        assert error["param"] == "tools[1].function.parameters"
+        assert '"object"' in error["message"]
+    flat = {"type": "function", "name": "f", "parameters": parameters}
+    response = http.post("/v1/responses", json={"model": "scripted", "input": "x", "tools": [flat]})
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "tools[0].parameters")
+
+
+def test_a_function_whose_arguments_nothing_can_be_is_refused(http: httpx.Client) -> None:
+    body = RANDOM | {"tools": [tool("f", {"enum": ["a", 3]})], "tool_choice": "required"}
+    response = http.post("/v1/chat/completions", json=body)
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "tools")
+
+
 def test_a_forced_call_that_is_cut_off_says_length(client: openai.OpenAI) -> None:
     fields = RANDOM | {"tools": [WEATHER], "tool_choice": "required", "parallel_tool_calls": False}
     _, complete, _ = whole(client, **fields)
@@ -112,6 +250,25 @@ def test_a_forced_call_that_is_cut_off_says_length(client: openai.OpenAI) -> Non
         _, calls, reason = both(client, **(fields | {"max_tokens": limit}))
         assert reason in {"length", "tool_calls"}
         assert (reason == "tool_calls") == (calls == complete)
+
+
+@pytest.mark.parametrize("choice", ["required", NAMED])
+@pytest.mark.parametrize("model", ["random", "scripted"])
+def test_a_forced_call_says_length_at_every_limit_that_cuts_it(client: openai.OpenAI, model: str, choice: Any) -> None:
+    fields = RANDOM | {"model": model, "tools": [tool("get_weather", PARIS)], "tool_choice": choice}
+    fields |= {"parallel_tool_calls": False, "temperature": 0, "max_tokens": 400}
+    _, ((name, arguments),), reason = both(client, **fields)
+    assert reason == "tool_calls"
+    needed = client.chat.completions.create(**fields).usage
+    assert needed is not None
+    for limit in range(1, needed.completion_tokens + 2):
+        text, calls, reason = both(client, **(fields | {"max_tokens": limit}))
+        assert text == ""
+        assert all(each == name and arguments.startswith(written) for each, written in calls)
+        if limit < needed.completion_tokens:
+            assert reason == "length"
+        else:
+            assert (calls, reason) == ([(name, arguments)], "tool_calls")
 
 
 def test_several_calls_in_one_answer(client: openai.OpenAI) -> None:
@@ -285,4 +442,4 @@ def test_calls_are_read_the_same_in_pieces_of_any_size() -> None:
                 arguments[part.index] += part.text
         assert names == ["f", "g"]
         assert arguments == ['{"a": "}\\"{", "b": [1, {"c": null}]}', "{}"]
-        assert reader.completed_calls == 2
+        assert reader.has_called

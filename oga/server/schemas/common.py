@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 INT64_MAX = 2**63 - 1
 UINT64_MAX = 2**64 - 1
@@ -17,13 +18,28 @@ MAX_LOGPROBS = 20
 TokenId = Annotated[int, Field(ge=0, le=2**31 - 1)]
 StopString = Annotated[str, Field(min_length=1, max_length=MAX_STOP_CHARACTERS)]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-zA-Z0-9_-]+$")]
+Priority = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Identity = Annotated[str, Field(min_length=1, max_length=80)]
 
 
 class Strict(BaseModel):
     """A part of a request."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        hide_input_in_errors=True,
+        json_schema_extra={"additionalProperties": {"type": "null"}},
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unknown_nulls(cls, given: Any) -> Any:
+        """A field that is not known here but null asks for nothing: clients write all fields that they know."""
+        if not isinstance(given, Mapping):
+            return given
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        return {name: value for name, value in given.items() if value is not None or name in known}
 
 
 class Ignored(Strict):
@@ -59,14 +75,14 @@ class Sampling(Ignored):
     no_repeat_ngram_size: int | None = Field(None, ge=0, le=2**16)
     dry_multiplier: float | None = Field(None, ge=0, le=100)
     dry_base: float | None = Field(None, ge=1, le=100)
-    dry_allowed_length: int | None = Field(None, ge=0, le=2**16)
+    dry_allowed_length: int | None = Field(None, ge=1, le=2**16)
     dry_range: int | None = Field(None, ge=0, le=2**31 - 1)
     min_tokens: int | None = Field(None, ge=0, le=INT64_MAX)
     ignore_eos: bool | None = None
     stop_token_ids: (
         Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(max_length=64, fail_fast=True)] | None
     ) = None
-    priority: int | None = Field(None, ge=-(2**31), le=2**31 - 1, description="Higher goes first; nobody starves.")
+    priority: Priority | None = Field(None, description="Higher goes first; nobody starves.")
 
 
 class StreamOptions(Strict):

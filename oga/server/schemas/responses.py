@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from oga.server.schemas.common import INT64_MAX, MAX_TOOLS, Identity, Ignored, Name, Strict
 
@@ -49,8 +50,18 @@ class FunctionCallOutput(Strict):
     status: Literal["completed", "in_progress", "incomplete"] | None = None
 
 
-InputItem = FunctionCall | FunctionCallOutput | InputMessage
-InputItems = Annotated[list[InputItem], Field(min_length=1, max_length=4096, fail_fast=True)]
+def _kind_of(item: Any) -> Any:
+    """What an input item says it is; a message may leave it out."""
+    kind = item.get("type") if isinstance(item, Mapping) else getattr(item, "type", None)
+    return "message" if kind is None else kind
+
+
+InputItem = Annotated[
+    Annotated[FunctionCall, Tag("function_call")]
+    | Annotated[FunctionCallOutput, Tag("function_call_output")]
+    | Annotated[InputMessage, Tag("message")],
+    Discriminator(_kind_of),
+]
 
 
 class ResponseTool(Strict):

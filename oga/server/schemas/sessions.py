@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from oga.server.schemas.chat import Message, SystemMessage
-from oga.server.schemas.common import INT64_MAX, Strict, Tools
+from oga.server.schemas.common import INT64_MAX, Priority, Strict, Tools
 
 
 class SessionRequest(Strict):
@@ -17,6 +17,7 @@ class SessionRequest(Strict):
     messages: list[SystemMessage] | None = Field(
         None, max_length=16, description="System messages that stand before the first turn."
     )
+    priority: Priority | None = Field(None, description="Of all turns of the session. Higher goes first.")
 
 
 class RewindRequest(Strict):
