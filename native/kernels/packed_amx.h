@@ -136,7 +136,7 @@ struct AmxEntry {
       if (stream_.unit == layout_.units) return;
       if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kDecodedFloats * 4>(stream_.codes);
       units_[stream_.unit % kRing] = DecodedUnit<S, Format>(layout_, stream_, ring_[stream_.unit % std::size(ring_)]);
-      stream_.Next(layout_);
+      stream_.Next<Format::kAheadBytes>(layout_);
     }
 
     const PackedLayout& layout_;
@@ -186,8 +186,8 @@ struct AmxEntry {
       const int32_t units = Lower(kChunkUnits, layout.units - first_unit);
       // Stored units that need no decoding follow one another like decoded ones.
       const float* const decoded = DecodedUnit<S, Format>(layout, stream, room);
-      stream.Next(layout);
-      for (int32_t i = 1; i < units; ++i, stream.Next(layout)) {
+      stream.Next<Format::kAheadBytes>(layout);
+      for (int32_t i = 1; i < units; ++i, stream.Next<Format::kAheadBytes>(layout)) {
         if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kDecodedFloats * 4>(stream.codes);
         DecodedUnit<S, Format>(layout, stream, room + (Format::kStoredDecoded ? 0 : i * kDecodedFloats));
       }

@@ -18,18 +18,27 @@ inline void PrefetchAhead(const uint8_t* codes) {
   for (int line = 0; line < bytes; line += 64) __builtin_prefetch(codes + ahead_bytes + line, 0, 3);
 }
 
-// Where a panel's stream has come to.
+// Where a panel's stream has come to. Whoever reads a unit asks for the lines so far ahead of it; Next does for the
+// headers, without which a line of most units would come late.
 struct UnitStream {
   const uint8_t* header;
   const uint8_t* codes;
   int32_t unit = 0;
+  int32_t left_in_group;
 
-  UnitStream(const PackedLayout& layout, const uint8_t* panel) : header(panel), codes(panel + layout.header_bytes) {}
+  UnitStream(const PackedLayout& layout, const uint8_t* panel)
+      : header(panel), codes(panel + layout.header_bytes), left_in_group(layout.units_per_group) {}
+
+  template <int ahead_bytes>
   inline void Next(const PackedLayout& layout) {
     codes += layout.unit_bytes;
-    if (++unit % layout.units_per_group != 0) return;
+    ++unit;
+    if (--left_in_group > 0) return;
+    left_in_group = layout.units_per_group;
     header = codes;
     codes += layout.header_bytes;
+    for (int32_t line = 0; line < layout.header_bytes; line += 64)
+      __builtin_prefetch(header + ahead_bytes + line, 0, 3);
   }
 };
 

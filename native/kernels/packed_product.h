@@ -89,7 +89,7 @@ void ThinPanel(const PackedCall& call, int32_t panel, int32_t first_row) {
       total[r][1] = S::Add(total[r][1], S::Add(even[r][1], odd[r][1]));
     }
     staged += int64_t{call.rows} * kStaged;
-    stream.Next(layout);
+    stream.Next<Format::kAheadBytes>(layout);
   }
   for (int r = 0; r < rows; ++r) WriteRow<S>(call, total[r][0], total[r][1], first_row + r, panel);
 }
@@ -214,7 +214,7 @@ void WidePanel(const PackedCall& call, int32_t panel, RowRange rows) {
     const float* const staged = reinterpret_cast<const float*>(call.staged) +
                                 (int64_t{stream.unit} * call.rows + rows.begin) * 2 * S::kUnitSteps;
     MultiplyRows<S, Format>(count, weights, staged, sums);
-    stream.Next(layout);
+    stream.Next<Format::kAheadBytes>(layout);
   }
   for (int32_t row = 0; row < count; ++row) {
     const float* const values = sums + row * kPanelColumns;
