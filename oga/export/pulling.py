@@ -27,8 +27,8 @@ from oga.export.precision import DEFAULT_PRECISION, PRECISIONS, Precision
 
 Progress = Callable[[str, int, int], None]
 
-# Raised when folders of an older converter must not be used any more.
-_FOLDER_FORMAT = 1
+# Raised when folders of an older converter should not be used any more: they are wrong, or slower than need be.
+_FOLDER_FORMAT = 2
 _CHUNK_BYTES = 1 << 20
 
 
