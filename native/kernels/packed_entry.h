@@ -13,7 +13,7 @@ inline constexpr int32_t kFirstBytes = 4096;  // of a stream, asked for before a
 
 template <class S>
 struct PackedEntry {
-  // Words of row r and unit u start at staged + (u * rows + r) * kWords; behind K they are zero.
+  // Chunk after chunk, so that the product of one reads a stream: [units][rows of the chunk][kWords], behind K zero.
   static constexpr int kWords = 2 * S::kUnitSteps;
   // Whether activations stay as they are, for weights that do.
   static constexpr bool kKnowsFloats = S::kOrder == CodeOrder::kColumns;
@@ -29,8 +29,10 @@ struct PackedEntry {
   template <bool as_floats>
   static void StageRow(const PackedCall& call, int32_t row) {
     const float* const from = call.activations + row * call.k;
-    float* to = reinterpret_cast<float*>(call.staged) + row * kWords;
-    const int64_t step = int64_t{call.rows} * kWords;
+    const int32_t begin = row / call.chunk_rows * call.chunk_rows;
+    const int32_t left = call.rows - begin, rows = left < call.chunk_rows ? left : call.chunk_rows;
+    float* to = StagedChunk<S>(call, begin) + (row - begin) * kWords;
+    const int64_t step = int64_t{rows} * kWords;
     int64_t k = 0;
     for (; k + kUnitK <= call.k; k += kUnitK, to += step) {
       StageVector<as_floats>(S::Load(from + k), to);

@@ -13,6 +13,7 @@ constexpr int64_t kPassRows = 512;         // their staged activations bound the
 constexpr int32_t kStageRows = 16;         // of one work item of the staging phase
 constexpr int32_t kRowsStagedAtOnce = 4;   // fewer are not worth waking threads for
 constexpr int64_t kItemBytes = 128 << 10;  // of weights: long enough a stream
+constexpr int64_t kMostItems = 64;         // of a chunk of rows
 
 const PackedVariant& VariantOf(CpuIsa isa) {
 #if defined(__x86_64__)
@@ -39,21 +40,23 @@ void Stage(const PackedVariant& variant, const PackedCall& call, const ParallelF
   });
 }
 
+int32_t ChunkRows(const PackedVariant& variant, int64_t rows) {
+  const int64_t chunks = DivideUp(rows, variant.most_rows);
+  return static_cast<int32_t>(DivideUp(DivideUp(rows, chunks), variant.row_multiple)) * variant.row_multiple;
+}
+
 void Multiply(const PackedVariant& variant, const PackedCall& call, const ParallelFor& parallel_for) {
-  const int64_t chunks = DivideUp(call.rows, variant.most_rows);
-  const int32_t chunk_rows =
-      static_cast<int32_t>(DivideUp(DivideUp(call.rows, chunks), variant.row_multiple)) * variant.row_multiple;
+  const int64_t chunks = DivideUp(call.rows, call.chunk_rows);
   const int64_t panels = call.layout.panels;
-  // With few rows an item is a stretch of the weights; with many, work enough comes with one panel.
+  // With few rows an item is a long enough stretch of the weights; with many there are items enough for many threads.
   const int64_t stretch =
-      chunks > 1 ? 1 : DivideUp(kItemBytes, std::max<int64_t>(call.layout.panel_bytes, 1) * std::max(call.rows / 8, 1));
-  const int64_t item_panels = std::max(std::min(stretch, DivideUp(panels, 2)), DivideUp(panels * (chunks == 1), 64));
+      DivideUp(kItemBytes, std::max<int64_t>(call.layout.panel_bytes, 1) * std::max(call.chunk_rows / 8, 1));
+  const int64_t item_panels = std::max(std::min(stretch, DivideUp(panels, 2)), DivideUp(panels, kMostItems));
   const int32_t items_per_chunk = static_cast<int32_t>(DivideUp(panels, item_panels));
   ForEach(parallel_for, items_per_chunk * chunks, [&](int32_t i) {
-    const int32_t first_row = i / items_per_chunk * chunk_rows;
+    const int32_t first_row = i / items_per_chunk * call.chunk_rows;
     const int32_t first_panel = static_cast<int32_t>(i % items_per_chunk * item_panels);
-    const RowRange rows = {first_row, std::min(first_row + chunk_rows, call.rows)};
-    if (rows.begin >= rows.end) return;
+    const RowRange rows = {first_row, std::min(first_row + call.chunk_rows, call.rows)};
     const int32_t end_panel = static_cast<int32_t>(std::min<int64_t>(first_panel + item_panels, panels));
     variant.multiply(call, {first_panel, end_panel}, rows);
   });
@@ -81,6 +84,7 @@ void PackedMatMul(const PackedVariant& variant, const PackedWeights& weights, co
     call.activations = args.activations + first * weights.k();
     call.k = weights.k();
     call.rows = static_cast<int32_t>(std::min(args.rows - first, kPassRows));
+    call.chunk_rows = ChunkRows(variant, call.rows);
     call.bias = args.bias;
     call.output = args.output + first * call.layout.n;
     call.staged = static_cast<uint8_t*>(args.scratch);

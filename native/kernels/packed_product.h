@@ -40,13 +40,19 @@ inline void WriteRow(const PackedCall& call, typename S::Vec low, typename S::Ve
   if (column + 16 < call.layout.n) WriteVector<S>(call, high, row, column + 16);
 }
 
+// The staged activations of the chunk that begins with a row.
+template <class S>
+inline float* StagedChunk(const PackedCall& call, int32_t first_row) {
+  return reinterpret_cast<float*>(call.staged) + int64_t{first_row} * call.layout.units * 2 * S::kUnitSteps;
+}
+
 // Whether a step is the first of a block.
 template <class S>
 inline bool BeginsBlock(const PackedLayout& layout, int step) {
   return step == 0 || (2 * step == S::kUnitSteps && layout.blocks_per_group == 2);
 }
 
-// A whole panel for `rows` rows from `first_row`.
+// A whole panel for the chunk of `rows` rows from `first_row`.
 template <class S, class Format, int rows>
 void ThinPanel(const PackedCall& call, int32_t panel, int32_t first_row) {
   using Vec = typename S::Vec;
@@ -54,7 +60,7 @@ void ThinPanel(const PackedCall& call, int32_t panel, int32_t first_row) {
   constexpr int kStaged = 2 * S::kUnitSteps;
   const PackedLayout& layout = call.layout;
   UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
-  const float* staged = reinterpret_cast<const float*>(call.staged) + first_row * kStaged;
+  const float* staged = StagedChunk<S>(call, first_row);
   Vec total[rows][2];
   OGA_UNROLL
   for (int r = 0; r < rows; ++r) total[r][0] = total[r][1] = S::Zero();
@@ -88,7 +94,7 @@ void ThinPanel(const PackedCall& call, int32_t panel, int32_t first_row) {
       total[r][0] = S::Add(total[r][0], S::Add(even[r][0], odd[r][0]));
       total[r][1] = S::Add(total[r][1], S::Add(even[r][1], odd[r][1]));
     }
-    staged += int64_t{call.rows} * kStaged;
+    staged += rows * kStaged;
     stream.Next<Format::kAheadBytes>(layout);
   }
   for (int r = 0; r < rows; ++r) WriteRow<S>(call, total[r][0], total[r][1], first_row + r, panel);
@@ -209,10 +215,9 @@ void WidePanel(const PackedCall& call, int32_t panel, RowRange rows) {
   alignas(64) float decoded[2 * S::kUnitSteps * S::kStepFloats];
   for (int32_t i = 0; i < count * kPanelColumns; i += 16) S::Store(sums + i, S::Zero());
   UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
-  while (stream.unit < layout.units) {
+  for (const float* staged = StagedChunk<S>(call, rows.begin); stream.unit < layout.units;
+       staged += count * 2 * S::kUnitSteps) {
     const float* const weights = DecodedUnit<S, Format>(layout, stream, decoded);
-    const float* const staged = reinterpret_cast<const float*>(call.staged) +
-                                (int64_t{stream.unit} * call.rows + rows.begin) * 2 * S::kUnitSteps;
     MultiplyRows<S, Format>(count, weights, staged, sums);
     stream.Next<Format::kAheadBytes>(layout);
   }

@@ -15,6 +15,7 @@ struct PackedCall {
   const float* activations;  // [rows, k]
   int64_t k;
   int32_t rows;
+  int32_t chunk_rows;  // rows are multiplied in ranges of so many, the last one of fewer
   const float* bias;
   float* output;
   uint8_t* staged;

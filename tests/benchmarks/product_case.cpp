@@ -1,6 +1,5 @@
 #include "benchmarks/product_case.h"
 
-#include <cstdlib>
 #include <random>
 
 namespace oga::benchmarks {
@@ -57,10 +56,10 @@ void PackedCopies::Multiply(ThreadTeam* team, int64_t rows) {
   for (const kernels::PackedWeights& weights : weights_) kernels::PackedMatMul(weights, args, parallel_for);
 }
 
-ProductSession::ProductSession(const std::string& path, const char* matmul, int threads) {
-  setenv("OGA_CPU_MATMUL", matmul, 1);
+ProductSession::ProductSession(const std::string& path, ort::CpuMatMul matmul, int threads) {
   ort::SessionOptions options;
   options.intra_op_threads = threads;
+  options.matmul = matmul;
   session_ = std::make_unique<const ort::Session>(path, options);
   binding_ = std::make_unique<ort::IoBinding>(*session_);
 }

@@ -45,10 +45,10 @@ class PackedCopies {
   std::vector<uint64_t> scratch_;
 };
 
-// A graph of independent nodes x<i> -> y<i>, loaded with the product that OGA_CPU_MATMUL names.
+// A graph of independent nodes x<i> -> y<i>, by our kernel or by the runtime's.
 class ProductSession {
  public:
-  ProductSession(const std::string& path, const char* matmul, int threads);
+  ProductSession(const std::string& path, ort::CpuMatMul matmul, int threads);
 
   int64_t nodes() const { return static_cast<int64_t>(session_->inputs().size()); }
 
