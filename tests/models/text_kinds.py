@@ -170,17 +170,20 @@ def single_words() -> Description:
     size = len(found["model"]["vocab"])
     found["added_tokens"] = [token for token in found["added_tokens"] if token["content"] in SPECIALS]
     found["added_tokens"] += [
-        _added(size, "Hello", single_word=True, normalized=True, special=False),
-        _added(size + 1, "é", single_word=True, normalized=True, lstrip=True, special=False),
-        _added(size + 2, "model", single_word=True, rstrip=True, special=False),
+        _added(size, "zebra", single_word=True, normalized=True, special=False),
+        _added(size + 1, "ñé", single_word=True, normalized=True, lstrip=True, special=False),
+        _added(size + 2, "quartz", single_word=True, rstrip=True, special=False),
         _added(size + 3, "<|tool|>", single_word=True),
     ]
     return found
 
 
 def normalized() -> Description:
-    """Added tokens that are looked for behind the normalizer, which changes how they are written themselves."""
-    found = llama2()
+    """Added tokens that are looked for in normalized text, where a space is a letter.
+
+    They decode alike as written and as normalized: which one counts depends on the version of the library.
+    """
+    found = gemma()
     size = len(found["model"]["vocab"])
     found["added_tokens"] += [
         _added(size, "two words", normalized=True, special=False),
