@@ -164,6 +164,37 @@ def words() -> Description:
     return _description(tokenizer)
 
 
+def single_words() -> Description:
+    """Added tokens that are found only where no letter is next to them, some in lower-cased text."""
+    found = byte_level(normalizer=normalizers.Lowercase())
+    size = len(found["model"]["vocab"])
+    found["added_tokens"] = [token for token in found["added_tokens"] if token["content"] in SPECIALS]
+    found["added_tokens"] += [
+        _added(size, "zebra", single_word=True, normalized=True, special=False),
+        _added(size + 1, "ñé", single_word=True, normalized=True, lstrip=True, special=False),
+        _added(size + 2, "quartz", single_word=True, rstrip=True, special=False),
+        _added(size + 3, "<|tool|>", single_word=True),
+    ]
+    return found
+
+
+def normalized() -> Description:
+    """Added tokens that are looked for in normalized text, where a space is a letter.
+
+    They decode alike as written and as normalized: which one counts depends on the version of the library.
+    """
+    found = gemma()
+    size = len(found["model"]["vocab"])
+    found["added_tokens"] += [
+        _added(size, "two words", normalized=True, special=False),
+        _added(size + 1, "<|tool|>", normalized=True),
+        _added(size + 2, "<|left|>", normalized=True, lstrip=True, special=False),
+        _added(size + 3, "<|right|>", normalized=True, rstrip=True, special=False),
+        _added(size + 4, "ñé", special=False),
+    ]
+    return found
+
+
 def with_bos(found: Description, suffix: str = "") -> Description:
     """Makes a tokenizer put a BOS before every text, and ``suffix`` behind it."""
     tokenizer = Tokenizer.from_str(json.dumps(found))
@@ -187,6 +218,8 @@ KINDS: dict[str, Callable[[], Description]] = {
     "llama2": lambda: with_bos(llama2()),
     "mistral": lambda: with_bos(mistral()),
     "gemma": lambda: with_bos(gemma()),
+    "normalized": lambda: with_bos(normalized()),
+    "single_words": single_words,
     "unigram_always": lambda: unigram("always"),
     "unigram_first": lambda: unigram("first"),
     "unigram_never": lambda: unigram("never"),

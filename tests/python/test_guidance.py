@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from driving import finish
+from driving import Turn, Turns, finish, note
 
 import oga
 from oga._native.loader import library_path
@@ -122,6 +122,50 @@ def test_every_turn_starts_at_the_grammars_start(engine: oga.Engine) -> None:
         options.set_max_generated_tokens(30)
         turn = request.begin_turn(tokenizer.encode("a"), options)
         assert tokenizer.decode(finish(engine)[request, turn].tokens) != "ab"
+
+
+def soon_a_person(tokenizer: oga.Tokenizer) -> dict[str, Any]:
+    """The options of a turn that writes a person without spaces and soon comes to its end."""
+    biases = {tokenizer.to_token_id(end): 4.0 for end in '"}'} | dict.fromkeys(
+        tokenizer.encode(" \n\r\t").tolist(), -50.0
+    )
+    return {"guidance": ("json_schema", PERSON), "logit_bias": biases, "max_generated_tokens": 100}
+
+
+def test_two_guided_turns_of_a_request_are_two_whole_objects(engine: oga.Engine) -> None:
+    tokenizer = engine.model.tokenizer
+    with engine.create_request() as request:
+        for seed, prompt in enumerate((PROMPT, '{"name": "a', "and another one")):
+            options = oga.TurnOptions(
+                request, do_sample=True, temperature=1.5, top_k=0, seed=seed, **soon_a_person(tokenizer)
+            )
+            turn = request.begin_turn(tokenizer.encode(prompt), options)
+            ended = finish(engine)[request, turn]
+            assert ended.ending is oga.FinishReason.EOS
+            is_person(tokenizer.decode(ended.tokens))
+
+
+@pytest.mark.parametrize("tokens_before_the_end", [1, 4, 9, 14])
+def test_a_turn_after_one_that_was_cancelled_in_mid_object_is_a_whole_object(
+    engine: oga.Engine, tokens_before_the_end: int
+) -> None:
+    tokenizer = engine.model.tokenizer
+    with engine.create_request() as request, engine.create_event_buffer(1) as buffer:
+        options = oga.TurnOptions(request, **soon_a_person(tokenizer))
+        cancelled = request.begin_turn(tokenizer.encode(PROMPT), options)
+        turns: Turns = {}
+        while len(turns.get((request, cancelled), Turn()).tokens) < tokens_before_the_end:
+            note(engine.run(buffer), turns)
+        assert request.cancel_turn(cancelled)
+        assert finish(engine)[request, cancelled].ending is oga.FinishReason.CANCELLED
+        begun = tokenizer.decode(turns[request, cancelled].tokens)
+        assert begun.startswith("{")
+        assert not begun.endswith("}")
+        for prompt in ("again", '"'):
+            turn = request.begin_turn(tokenizer.encode(prompt), options)
+            ended = finish(engine)[request, turn]
+            assert ended.ending is oga.FinishReason.EOS
+            is_person(tokenizer.decode(ended.tokens))
 
 
 def test_stop_strings_and_limits_cut_guided_text_as_any_other(engine: oga.Engine) -> None:

@@ -22,7 +22,16 @@ import oga
 from oga._native.loader import extensions_library
 
 KINDS: dict[str, Callable[[], Core]] = {"byte level": byte_level, "byte fallback": byte_fallback}
-NATIVE = ["byte_level", "byte_level_prefix", "llama3", "smollm2", "holes", "llama2", "mistral", "gemma"]
+NATIVE = [
+    *("byte_level", "byte_level_prefix", "llama3", "smollm2", "holes", "llama2", "mistral", "gemma"),
+    "normalized",
+]
+SINGLE_WORDS = (
+    "zebra ZEBRA! zebra_ zebras (zebra) 2zebra",
+    "ñé  ÑÉ! ñéñé ñéa ñé\u0301",
+    "quartz  quartzes quartz QUARTZ",
+    "a<|tool|> <|tool|>",
+)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -193,7 +202,14 @@ def test_ids_are_the_same_without_the_package(
     of_kind: Callable[[str], oga.Tokenizer], without: Callable[[str], None], kind: str, tmp_path: Path
 ) -> None:
     tokenizer = of_kind(kind)
-    texts = ["", "Hello world", "I <3 you <|im_end|> 12345", "  a\n\n b", "naïve 日本語 🙂"]
+    texts = [
+        "",
+        "Hello world",
+        "I <3 you <|im_end|> 12345",
+        "  a\n\n b",
+        "naïve 日本語 🙂",
+        "two words<|tool|> <|left|> a",
+    ]
     wanted = [tokenizer.encode(text, add_special_tokens=adds).tolist() for text in texts for adds in (True, False)]
     without("tokenizers")
     alone = oga.Tokenizer(tokenizer.path)
@@ -209,6 +225,50 @@ def test_without_the_package_what_cannot_be_encoded_exactly_is_refused(
         alone.encode("x")
     with pytest.raises(ValueError, match="NUL"):
         oga.Tokenizer(of_kind("gemma").path).encode("a\0b")
+
+
+def test_tokens_that_must_be_single_words_are_found_as_the_reference_finds_them(
+    of_kind: Callable[[str], oga.Tokenizer],
+) -> None:
+    tokenizer = of_kind("single_words")
+    reference = Core.from_file(str(tokenizer.path / "tokenizer.json"))
+    added = {token: reference.token_to_id(token) for token in ("zebra", "ñé", "quartz", "<|tool|>")}
+    ids = [tokenizer.encode(text).tolist() for text in SINGLE_WORDS]
+    assert ids == [reference.encode(text).ids for text in SINGLE_WORDS]
+    found = [[token for token, number in added.items() for _ in range(one.count(number))] for one in ids]
+    assert found == [["zebra"] * 3, ["ñé"] * 2, ["quartz"] * 2, ["<|tool|>"]]
+    for one in ids:
+        for hidden in (True, False):
+            wanted = reference.decode(one, skip_special_tokens=hidden)
+            stream = tokenizer.create_stream(skip_special_tokens=hidden)
+            assert "".join(map(stream.decode, one)) + stream.finish() == wanted
+            assert tokenizer.decode(one, skip_special_tokens=hidden) == wanted
+
+
+def test_tokens_that_must_be_single_words_need_the_package_to_encode_and_not_to_decode(
+    of_kind: Callable[[str], oga.Tokenizer], without: Callable[[str], None]
+) -> None:
+    tokenizer = of_kind("single_words")
+    ids = tokenizer.encode(SINGLE_WORDS[0]).tolist()
+    text = tokenizer.decode(ids)
+    without("tokenizers")
+    alone = oga.Tokenizer(tokenizer.path)
+    assert alone.decode(ids) == text
+    with pytest.raises(oga.UnsupportedError, match="the added token 'zebra' that must be a single word"):
+        alone.encode("a")
+
+
+def test_a_single_word_that_only_the_settings_name_is_one(tmp_path: Path, without: Callable[[str], None]) -> None:
+    core = byte_level()
+    named = {str(core.get_vocab_size()): {"content": "word", "single_word": True, "normalized": True}}
+    tokenizer = oga.Tokenizer(write_folder(tmp_path, core, added_tokens_decoder=named))
+    core.add_tokens([AddedToken("word", single_word=True, normalized=True)])
+    text = "word aword words (word)"
+    assert tokenizer.encode(text).tolist() == core.encode(text).ids
+    assert core.encode(text).ids.count(core.token_to_id("word")) == 2
+    without("tokenizers")
+    with pytest.raises(oga.UnsupportedError, match="the added token 'word' that must be a single word"):
+        oga.Tokenizer(tmp_path).encode(text)
 
 
 def test_an_unknown_component_is_refused_by_name(tmp_path: Path) -> None:

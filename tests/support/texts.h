@@ -12,9 +12,14 @@ namespace oga::test {
 
 // The kinds of tests/models/text_kinds.py.
 inline const std::vector<std::string>& TextKinds() {
-  static const std::vector<std::string> kinds{
-      "byte_level", "byte_level_prefix", "llama3", "qwen2",          "smollm2",       "merges_as_text", "holes",
-      "llama2",     "mistral",           "gemma",  "unigram_always", "unigram_first", "unigram_never",  "words"};
+  static const std::vector<std::string> kinds{"byte_level",     "byte_level_prefix",
+                                              "llama3",         "qwen2",
+                                              "smollm2",        "merges_as_text",
+                                              "holes",          "llama2",
+                                              "mistral",        "gemma",
+                                              "normalized",     "single_words",
+                                              "unigram_always", "unigram_first",
+                                              "unigram_never",  "words"};
   return kinds;
 }
 

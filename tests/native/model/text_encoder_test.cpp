@@ -50,7 +50,7 @@ TEST_P(EncodedKind, HasTheIdsOfTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Text, EncodedKind,
                          ::testing::Values("byte_level", "byte_level_prefix", "llama3", "qwen2", "smollm2",
-                                           "merges_as_text", "holes", "llama2", "mistral", "gemma"),
+                                           "merges_as_text", "holes", "llama2", "mistral", "gemma", "normalized"),
                          [](const auto& kind) { return kind.param; });
 
 TEST(TextEncoder, RefusesModelsItDoesNotEncodeByName) {
@@ -61,6 +61,13 @@ TEST(TextEncoder, RefusesModelsItDoesNotEncodeByName) {
                                                                   : "encoding by a Unigram model is not supported");
     EXPECT_CONTAINS(error.message(), "encode it in Python");
   }
+}
+
+TEST(TextEncoder, RefusesTokensThatMustBeSingleWordsByName) {
+  const Error error = ErrorOf([&] { Load("single_words"); });
+  EXPECT_EQ(error.code(), StatusCode::kUnsupported);
+  EXPECT_CONTAINS(error.message(), "the added token 'zebra' that must be a single word is not supported");
+  EXPECT_CONTAINS(error.message(), "encode it in Python");
 }
 
 struct Refusal {

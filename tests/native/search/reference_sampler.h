@@ -213,14 +213,15 @@ class ReferenceWarpers {
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return std::make_pair(deviation(a), ranked_[a]) < std::make_pair(deviation(b), ranked_[b]);
     });
-    std::vector<TokenId> kept{most_likely()};
+    std::vector<bool> kept(scores_.size());
+    kept[static_cast<size_t>(most_likely())] = true;
     double reached = 0.0;
     for (const size_t i : order) {
-      if (i != 0) kept.push_back(ranked_[i]);
+      kept[static_cast<size_t>(ranked_[i])] = true;
       reached += probabilities[i];
       if (reached >= mass) break;
     }
-    KeepIf([&](TokenId token) { return reference::Has(kept, token); });
+    KeepIf([&](TokenId token) { return kept[static_cast<size_t>(token)]; });
   }
 
   void TopP(double mass) {

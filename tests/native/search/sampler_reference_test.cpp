@@ -159,6 +159,21 @@ TEST_F(SamplerAgainstReference, ChoosesTheSameTokenInWideRows) {
   }
 }
 
+// As wide as vocabularies come, with any options: no index, sum or bucket is narrower than that.
+TEST_F(SamplerAgainstReference, ChoosesTheSameTokenInTheWidestRows) {
+  constexpr size_t kVocab = 262144;
+  for (uint64_t round = 0; round < 24; ++round) {
+    RowCase row = RandomCase(kVocab, 60, round);
+    row.settings.do_sample = true;
+    if (round % 2 == 1) row.settings.top_k = 0;
+    const Distribution expected = ReferenceDistribution(row);
+    const SampleOutcome outcome = OutcomeOf(row);
+    ASSERT_EQ(outcome.status, expected.empty() ? SampleStatus::kNoCandidate : SampleStatus::kOk) << "round " << round;
+    if (expected.empty()) continue;
+    ASSERT_EQ(outcome.token, ReferenceDraw(row, expected)) << "round " << round;
+  }
+}
+
 // Rows of a batch share every scratch of the sampler and nothing else.
 TEST_F(SamplerAgainstReference, ABatchOfAnySettingsIsItsRowsAlone) {
   constexpr size_t kVocab = 50;
