@@ -1,5 +1,7 @@
 #include "benchmarks/attention_case.h"
 
+#include <cstring>
+
 #include "base/check.h"
 #include "benchmarks/limits.h"
 
@@ -40,8 +42,11 @@ AttentionCase::AttentionCase(const AttentionStep& step) : step_(step) {
   output_.resize(static_cast<size_t>(tokens) * kHeads * kHeadSize);
   angles_.assign(static_cast<size_t>(length) * kHeadSize / 2, 0.5f);
   // As halves and as floats alike: bytes that make small ordinary numbers.
-  keys_.assign(static_cast<size_t>(LayerBytes() * step_.layers), 0x2c);
-  values_ = keys_;
+  const auto bytes = static_cast<size_t>(LayerBytes() * step_.layers);
+  for (uint8_t** const cache : {&keys_, &values_}) {
+    *cache = caches_.Allocate(bytes);
+    std::memset(*cache, 0x2c, bytes);
+  }
   // Blocks of a row lie apart, as those of conversations that grew side by side.
   for (int32_t row = 0; row < step.rows; ++row) {
     cumulative_lengths_.push_back(row * step.new_tokens);
@@ -60,8 +65,8 @@ AttentionCase::AttentionCase(const AttentionStep& step) : step_(step) {
   args_.cos_cache = angles_.data();
   args_.sin_cache = angles_.data();
   args_.output = output_.data();
-  args_.key_cache = keys_.data();
-  args_.value_cache = values_.data();
+  args_.key_cache = keys_;
+  args_.value_cache = values_;
   OGA_CHECK(kernels::ValidatePagedAttention(args_).empty());
 }
 
@@ -84,8 +89,8 @@ void AttentionCase::Run(kernels::CpuIsa isa, ThreadTeam* team) {
     team->ForEach(count, body);
   };
   for (int32_t layer = 0; layer < step_.layers; ++layer) {
-    args_.key_cache = keys_.data() + layer * LayerBytes();
-    args_.value_cache = values_.data() + layer * LayerBytes();
+    args_.key_cache = keys_ + layer * LayerBytes();
+    args_.value_cache = values_ + layer * LayerBytes();
     kernels::PagedAttention(isa, args_, parallel_for);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "benchmarks/thread_team.h"
 #include "kernels/paged_attention.h"
+#include "kernels/weight_arena.h"
 
 namespace oga::benchmarks {
 
@@ -35,7 +36,8 @@ class AttentionCase {
   AttentionStep step_;
   kernels::PagedAttentionArgs args_;
   std::vector<float> activations_, output_, angles_;
-  std::vector<uint8_t> keys_, values_;
+  kernels::WeightArena caches_;  // in large pages, as the engine's cache is
+  uint8_t *keys_, *values_;
   std::vector<int32_t> cumulative_lengths_, past_lengths_, block_table_;
 };
 
