@@ -63,7 +63,7 @@ TokenId FirstOf(const std::vector<uint32_t>& mask) {
 }
 
 bool ComputeMask(const Matcher& matcher, std::vector<uint32_t>& mask) {
-  return matcher.library().llg_matcher_compute_mask_into(matcher.get(), mask.data(), mask.size() * sizeof(mask[0])) ==
+  return matcher.functions().llg_matcher_compute_mask_into(matcher.get(), mask.data(), mask.size() * sizeof(mask[0])) ==
          0;
 }
 
@@ -83,16 +83,16 @@ std::string TooMuchWork(const Matcher& matcher) {
 // of a step bounds what the others cost.
 std::string TryFirstToken(const Matcher& start, const std::vector<uint32_t>& start_mask) {
   const std::unique_ptr<const Matcher> matcher = start.Clone();
-  const LlgFunctions& library = start.library();
+  const LlgFunctions& functions = start.functions();
   std::array<uint32_t, 1> forced{};
-  if (library.llg_matcher_compute_ff_tokens(matcher->get(), forced.data(), forced.size()) < 0) {
+  if (functions.llg_matcher_compute_ff_tokens(matcher->get(), forced.data(), forced.size()) < 0) {
     return TooMuchWork(*matcher);
   }
   const TokenId first = FirstOf(start_mask);
   if (first < 0) return {};
   const auto id = static_cast<uint32_t>(first);
   std::vector<uint32_t> mask(start_mask.size());
-  if (library.llg_matcher_consume_tokens(matcher->get(), &id, 1) == 0 && ComputeMask(*matcher, mask)) return {};
+  if (functions.llg_matcher_consume_tokens(matcher->get(), &id, 1) == 0 && ComputeMask(*matcher, mask)) return {};
   return TooMuchWork(*matcher);
 }
 
@@ -105,7 +105,7 @@ Choice StartOf(const Matcher& matcher, const char* name) {
   if (fault == kNoToken || (fault.empty() && FirstOf(start.mask) < 0)) {
     Throw(StatusCode::kInvalidArgument, "the ", name, " admits no text at all; nothing could ever be generated");
   }
-  start.may_end = matcher.library().llg_matcher_is_accepting(matcher.get());
+  start.may_end = matcher.functions().llg_matcher_is_accepting(matcher.get());
   std::vector<uint32_t> left = start.mask;
   for (const TokenId id : matcher.tokenizer().eos_token_ids()) left[static_cast<size_t>(id) / 32] &= ~(1u << (id % 32));
   start.must_end = start.may_end && FirstOf(left) < 0;
@@ -117,12 +117,12 @@ Choice StartOf(const Matcher& matcher, const char* name) {
 }  // namespace
 
 std::string Matcher::Fault() const {
-  const char* const error = library().llg_matcher_get_error(matcher_);
+  const char* const error = functions().llg_matcher_get_error(matcher_);
   return error == nullptr ? "" : OneLine(error);
 }
 
 std::unique_ptr<Matcher> Matcher::Clone() const {
-  LlgMatcher* const copy = library().llg_clone_matcher(matcher_);
+  LlgMatcher* const copy = functions().llg_clone_matcher(matcher_);
   if (copy == nullptr) throw std::bad_alloc();
   return std::make_unique<Matcher>(tokenizer_, copy);
 }
@@ -181,13 +181,13 @@ GrammarCompiler::GrammarPointer GrammarCompiler::CompileNew(GrammarKind kind, co
   const Source source = Prepare(kind, text);
   GrammarPointer grammar;
   RunDeep(kCompilerStackBytes, [&] {
-    const LlgFunctions& library = tokenizer_->library();
+    const LlgFunctions& functions = tokenizer_->functions();
     LlgConstraintInit init;
-    library.llg_constraint_init_set_defaults(&init, tokenizer_->handle());
+    functions.llg_constraint_init_set_defaults(&init, tokenizer_->handle());
     init.log_buffer_level = 0;
     init.log_stderr_level = 0;
     init.limits = kLimits;
-    LlgMatcher* const handle = library.llg_new_matcher(&init, source.type, source.text.c_str());
+    LlgMatcher* const handle = functions.llg_new_matcher(&init, source.type, source.text.c_str());
     if (handle == nullptr) throw std::bad_alloc();
     auto matcher = std::make_unique<Matcher>(tokenizer_, handle);
     Choice start = StartOf(*matcher, NameOf(kind));

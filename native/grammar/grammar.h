@@ -23,12 +23,12 @@ class Matcher {
  public:
   Matcher(std::shared_ptr<const GrammarTokenizer> tokenizer, LlgMatcher* matcher)
       : tokenizer_(std::move(tokenizer)), matcher_(matcher) {}
-  ~Matcher() { tokenizer_->library().llg_free_matcher(matcher_); }
+  ~Matcher() { tokenizer_->functions().llg_free_matcher(matcher_); }
 
   Matcher(const Matcher&) = delete;
   Matcher& operator=(const Matcher&) = delete;
 
-  const LlgFunctions& library() const { return tokenizer_->library(); }
+  const LlgFunctions& functions() const { return tokenizer_->functions(); }
   const GrammarTokenizer& tokenizer() const { return *tokenizer_; }
   LlgMatcher* get() const { return matcher_; }
 

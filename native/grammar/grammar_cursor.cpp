@@ -84,12 +84,12 @@ void GrammarCursor::ComputeInnerMask() {
   const bool is_at_start = inner_tokens_ == 0;
   if (is_at_start) {
     std::copy(grammar_->start().mask.begin(), grammar_->start().mask.end(), mask_.begin());
-  } else if (library().llg_matcher_compute_mask_into(matcher, mask_.data(), mask_.size() * sizeof(uint32_t)) != 0) {
+  } else if (functions().llg_matcher_compute_mask_into(matcher, mask_.data(), mask_.size() * sizeof(uint32_t)) != 0) {
     PoisonByMatcher();
     return;
   }
-  const bool may_stop = is_at_start ? grammar_->start().may_end : library().llg_matcher_is_accepting(matcher);
-  if (library().llg_matcher_is_error(matcher)) {
+  const bool may_stop = is_at_start ? grammar_->start().may_end : functions().llg_matcher_is_accepting(matcher);
+  if (functions().llg_matcher_is_error(matcher)) {
     PoisonByMatcher();
     return;
   }
@@ -116,7 +116,7 @@ bool GrammarCursor::MayEnd() {
 bool GrammarCursor::IsComplete() const {
   if (is_poisoned_ || delimiters_) return false;
   if (inner_tokens_ == 0) return grammar_->start().must_end;
-  return library().llg_matcher_is_stopped(matcher_->get()) && !library().llg_matcher_is_error(matcher_->get());
+  return functions().llg_matcher_is_stopped(matcher_->get()) && !functions().llg_matcher_is_error(matcher_->get());
 }
 
 void GrammarCursor::Stage(TokenId token) {
@@ -128,7 +128,7 @@ void GrammarCursor::Stage(TokenId token) {
   if (!is_inside_) {
     if (token == delimiters_->opening) Enter();
   } else if (delimiters_ && token == delimiters_->closing) {
-    if (!library().llg_matcher_is_accepting(matcher_->get())) {
+    if (!functions().llg_matcher_is_accepting(matcher_->get())) {
       Throw(StatusCode::kInvalidArgument, "the closing token ", token, " cannot come before the grammar may end");
     }
     is_inside_ = false;
@@ -144,7 +144,7 @@ void GrammarCursor::StageInner(TokenId token) {
   }
   if (delimiters_) inner_history_.push_back(static_cast<uint32_t>(token));
   const auto id = static_cast<uint32_t>(token);
-  if (library().llg_matcher_consume_tokens(matcher_->get(), &id, 1) != 0) {
+  if (functions().llg_matcher_consume_tokens(matcher_->get(), &id, 1) != 0) {
     PoisonByMatcher();
     RequireHealthy();
   }
@@ -157,7 +157,7 @@ bool GrammarCursor::IsAllowedInside(TokenId token) {
   if (has_mask_ && staged_tokens_ == 0 && HasBit(mask_, token)) return true;
   // The mask may name one way to cut forced text; others are right too.
   const auto id = static_cast<uint32_t>(token);
-  const int32_t valid = library().llg_matcher_validate_tokens(matcher_->get(), &id, 1);
+  const int32_t valid = functions().llg_matcher_validate_tokens(matcher_->get(), &id, 1);
   if (valid < 0) {
     PoisonByMatcher();
     RequireHealthy();
@@ -172,7 +172,7 @@ void GrammarCursor::Enter() {
       history_to_replay_.assign(inner_history_.begin(), inner_history_.end());
       was_reset_ = true;
     }
-    if (library().llg_matcher_reset(matcher_->get()) != 0) {
+    if (functions().llg_matcher_reset(matcher_->get()) != 0) {
       PoisonByMatcher();
       RequireHealthy();
     }
@@ -198,11 +198,11 @@ void GrammarCursor::Rollback() noexcept {
   bool is_back = true;
   if (was_reset_) {
     was_reset_ = false;
-    is_back = library().llg_matcher_reset(matcher_->get()) == 0 &&
+    is_back = functions().llg_matcher_reset(matcher_->get()) == 0 &&
               Replay(std::span(history_to_replay_).first(committed_.inner_tokens));
     inner_history_.swap(history_to_replay_);
   } else if (inner_tokens_ > committed_.inner_tokens) {
-    is_back = library().llg_matcher_rollback(matcher_->get(), inner_tokens_ - committed_.inner_tokens) == 0;
+    is_back = functions().llg_matcher_rollback(matcher_->get(), inner_tokens_ - committed_.inner_tokens) == 0;
   }
   inner_tokens_ = committed_.inner_tokens;
   if (delimiters_) inner_history_.resize(std::min(inner_history_.size(), inner_tokens_));
@@ -210,7 +210,7 @@ void GrammarCursor::Rollback() noexcept {
 }
 
 bool GrammarCursor::Replay(std::span<const uint32_t> tokens) {
-  return tokens.empty() || library().llg_matcher_consume_tokens(matcher_->get(), tokens.data(), tokens.size()) == 0;
+  return tokens.empty() || functions().llg_matcher_consume_tokens(matcher_->get(), tokens.data(), tokens.size()) == 0;
 }
 
 size_t GrammarCursor::ForcedTokens(std::span<TokenId> out) {
@@ -225,7 +225,7 @@ size_t GrammarCursor::ForcedTokens(std::span<TokenId> out) {
   }
   static_assert(sizeof(TokenId) == sizeof(uint32_t));
   const int32_t count =
-      library().llg_matcher_compute_ff_tokens(matcher_->get(), reinterpret_cast<uint32_t*>(out.data()), out.size());
+      functions().llg_matcher_compute_ff_tokens(matcher_->get(), reinterpret_cast<uint32_t*>(out.data()), out.size());
   if (count < 0) {
     PoisonByMatcher();
     RequireHealthy();

@@ -83,7 +83,7 @@ class GrammarCursor {
   void Validate() const;
 
  private:
-  const LlgFunctions& library() const { return matcher_->library(); }
+  const LlgFunctions& functions() const { return matcher_->functions(); }
   void Poison(std::string fault) noexcept;
   void PoisonByMatcher() noexcept;
   void RequireHealthy() const;

@@ -20,7 +20,7 @@ constexpr char kSpecialMark = '\xff';
 
 GrammarTokenizer::GrammarTokenizer(std::shared_ptr<const TokenBytes> token_bytes, size_t vocab_size,
                                    std::span<const TokenId> eos_token_ids, Encoder encode)
-    : library_(Library()),
+    : functions_(Library()),
       token_bytes_(std::move(token_bytes)),
       vocab_size_(vocab_size),
       eos_token_ids_(eos_token_ids.begin(), eos_token_ids.end()),
@@ -42,7 +42,7 @@ GrammarTokenizer::GrammarTokenizer(std::shared_ptr<const TokenBytes> token_bytes
   Create();
 }
 
-GrammarTokenizer::~GrammarTokenizer() { library_.llg_free_tokenizer(handle_); }
+GrammarTokenizer::~GrammarTokenizer() { functions_.llg_free_tokenizer(handle_); }
 
 void GrammarTokenizer::Create() {
   std::vector<uint32_t> lengths(vocab_size_);
@@ -72,7 +72,7 @@ void GrammarTokenizer::Create() {
     init.tok_eos_extra_count = static_cast<uint32_t>(eos.size() - 1);
   }
   char error[512] = "";
-  handle_ = library_.llg_new_tokenizer_v2(&init, error, sizeof error);
+  handle_ = functions_.llg_new_tokenizer_v2(&init, error, sizeof error);
   if (handle_ == nullptr) {
     Throw(StatusCode::kModelError,
           "llguidance refuses the vocabulary of the model, so it cannot follow grammars: ", Printable(error));

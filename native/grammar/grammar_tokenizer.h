@@ -37,7 +37,7 @@ class GrammarTokenizer {
   GrammarTokenizer(const GrammarTokenizer&) = delete;
   GrammarTokenizer& operator=(const GrammarTokenizer&) = delete;
 
-  const LlgFunctions& library() const { return library_; }
+  const LlgFunctions& functions() const { return functions_; }
   const LlgTokenizer* handle() const { return handle_; }
   size_t vocab_size() const { return vocab_size_; }
   size_t mask_words() const { return (vocab_size_ + 31) / 32; }
@@ -53,7 +53,7 @@ class GrammarTokenizer {
   std::string_view TextOf(TokenId id) const;
   void Create();
 
-  const LlgFunctions& library_;
+  const LlgFunctions& functions_;
   std::shared_ptr<const TokenBytes> token_bytes_;
   size_t vocab_size_;
   std::vector<TokenId> eos_token_ids_;

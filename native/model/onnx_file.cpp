@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/printable_text.h"
+#include "model/onnx_fields.h"
 #include "model/protobuf_reader.h"
 
 namespace oga {
@@ -18,14 +19,6 @@ namespace oga {
 namespace {
 
 using Field = ProtobufReader::Field;
-
-// Numbers of the fields that lead to external data, from the ONNX format.
-constexpr uint32_t kModelGraph = 7;
-constexpr uint32_t kGraphInitializer = 5;
-constexpr uint32_t kTensorName = 8;
-constexpr uint32_t kTensorExternalData = 13;
-constexpr uint32_t kEntryKey = 1;
-constexpr uint32_t kEntryValue = 2;
 
 // How far into one file the weights reach, and the tensor that reaches farthest.
 struct Extent {
@@ -44,8 +37,8 @@ void ReadEntry(ProtobufReader& reader, const Field& entry, std::map<std::string,
   std::string key;
   std::string value;
   reader.ForEachField(entry.begin, entry.end, [&](const Field& field) {
-    if (field.number == kEntryKey) key = reader.Text(field);
-    if (field.number == kEntryValue) value = reader.Text(field);
+    if (field.number == onnx_fields::kEntryKey) key = reader.Text(field);
+    if (field.number == onnx_fields::kEntryValue) value = reader.Text(field);
   });
   (*entries)[key] = value;
 }
@@ -54,8 +47,8 @@ void ReadInitializer(ProtobufReader& reader, const Field& initializer, Extents* 
   std::string name;
   std::map<std::string, std::string> entries;
   reader.ForEachField(initializer.begin, initializer.end, [&](const Field& field) {
-    if (field.number == kTensorName) name = reader.Text(field);
-    if (field.number == kTensorExternalData && field.has_content) ReadEntry(reader, field, &entries);
+    if (field.number == onnx_fields::kTensorName) name = reader.Text(field);
+    if (field.number == onnx_fields::kTensorExternalData && field.has_content) ReadEntry(reader, field, &entries);
   });
   if (entries.find("location") == entries.end()) return;
   Extent& extent = (*extents)[entries["location"]];
@@ -68,10 +61,10 @@ Extents ReadExtents(const std::string& path) {
   Extents extents;
   bool has_graph = false;
   reader.ForEachField(0, reader.size_bytes(), [&](const Field& field) {
-    if (field.number != kModelGraph || !field.has_content) return;
+    if (field.number != onnx_fields::kModelGraph || !field.has_content) return;
     has_graph = true;
     reader.ForEachField(field.begin, field.end, [&](const Field& part) {
-      if (part.number == kGraphInitializer && part.has_content) ReadInitializer(reader, part, &extents);
+      if (part.number == onnx_fields::kGraphInitializer && part.has_content) ReadInitializer(reader, part, &extents);
     });
   });
   if (!has_graph) {

@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "model/onnx_fields.h"
 #include "model/protobuf_reader.h"
 
 namespace oga {
@@ -11,15 +12,7 @@ namespace {
 
 using Field = ProtobufReader::Field;
 
-// Numbers of fields and types, from the ONNX format.
-constexpr uint32_t kModelGraph = 7;
-constexpr uint32_t kGraphNode = 1;
-constexpr uint32_t kGraphInitializer = 5;
-constexpr uint32_t kTensorDataType = 2;
-constexpr uint32_t kTensorName = 8;
-constexpr uint32_t kNodeInput = 1;
-constexpr uint32_t kNodeOperator = 4;
-constexpr uint32_t kNodeDomain = 7;
+// Types of elements.
 constexpr uint64_t kFloat16 = 10;
 constexpr uint64_t kBfloat16 = 16;
 
@@ -28,8 +21,8 @@ void ReadInitializer(ProtobufReader& reader, const Field& initializer, std::set<
   std::string name;
   uint64_t type = 0;
   reader.ForEachField(initializer.begin, initializer.end, [&](const Field& field) {
-    if (field.number == kTensorName) name = reader.Text(field);
-    if (field.number == kTensorDataType) type = field.number_value;
+    if (field.number == onnx_fields::kTensorName) name = reader.Text(field);
+    if (field.number == onnx_fields::kTensorDataType) type = field.number_value;
   });
   if (type == kFloat16 || type == kBfloat16) halves->insert(name);
 }
@@ -39,9 +32,9 @@ void ReadNode(ProtobufReader& reader, const Field& node, std::vector<std::string
   std::vector<std::string> inputs;
   std::string name, domain;
   reader.ForEachField(node.begin, node.end, [&](const Field& field) {
-    if (field.number == kNodeInput) inputs.push_back(reader.Text(field));
-    if (field.number == kNodeOperator) name = reader.Text(field);
-    if (field.number == kNodeDomain) domain = reader.Text(field);
+    if (field.number == onnx_fields::kNodeInput) inputs.push_back(reader.Text(field));
+    if (field.number == onnx_fields::kNodeOperator) name = reader.Text(field);
+    if (field.number == onnx_fields::kNodeDomain) domain = reader.Text(field);
   });
   const bool is_onnx = domain.empty() || domain == "ai.onnx";
   if (is_onnx && (name == "MatMul" || name == "Gemm") && inputs.size() >= 2) right_sides->push_back(inputs[1]);
@@ -54,10 +47,10 @@ bool HasHalfProducts(const std::string& path) {
   std::set<std::string> halves;
   std::vector<std::string> right_sides;
   reader.ForEachField(0, reader.size_bytes(), [&](const Field& field) {
-    if (field.number != kModelGraph || !field.has_content) return;
+    if (field.number != onnx_fields::kModelGraph || !field.has_content) return;
     reader.ForEachField(field.begin, field.end, [&](const Field& part) {
-      if (part.number == kGraphInitializer && part.has_content) ReadInitializer(reader, part, &halves);
-      if (part.number == kGraphNode && part.has_content) ReadNode(reader, part, &right_sides);
+      if (part.number == onnx_fields::kGraphInitializer && part.has_content) ReadInitializer(reader, part, &halves);
+      if (part.number == onnx_fields::kGraphNode && part.has_content) ReadNode(reader, part, &right_sides);
     });
   });
   for (const std::string& name : right_sides) {

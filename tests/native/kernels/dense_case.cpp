@@ -54,32 +54,18 @@ DenseSource DenseCase::Source() const {
   return source;
 }
 
-template <typename MatMul>
-std::vector<float> DenseCase::RunBy(CpuIsa isa, int64_t first, int64_t count, const MatMul& matmul) const {
+std::vector<float> DenseCase::Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
   WeightArena arena;
   const PackedWeights packed(isa, Source(), spec.precision, &arena, OnFourThreads);
-  const AlignedBytes scratch(PackedScratchBytes(packed, count));
-  std::vector<float> output(static_cast<size_t>(count * spec.n), std::numeric_limits<float>::quiet_NaN());
-  PackedMatMulArgs args;
-  args.activations = activations.data() + first * spec.k;
-  args.rows = count;
-  args.bias = spec.bias ? bias.data() : nullptr;
-  args.output = output.data();
-  args.scratch = scratch.data();
-  matmul(packed, args);
-  return output;
-}
-
-std::vector<float> DenseCase::Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
-  return RunBy(isa, first, count, [&](const PackedWeights& packed, const PackedMatMulArgs& args) {
-    PackedMatMul(packed, args, parallel_for);
-  });
+  return RunPacked(packed, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
+                   [&](const PackedMatMulArgs& args) { PackedMatMul(packed, args, parallel_for); });
 }
 
 std::vector<float> DenseCase::Run(const PackedVariant& variant, CpuIsa isa, int64_t first, int64_t count) const {
-  return RunBy(isa, first, count, [&](const PackedWeights& packed, const PackedMatMulArgs& args) {
-    PackedMatMul(variant, packed, args, OnFourThreads);
-  });
+  WeightArena arena;
+  const PackedWeights packed(isa, Source(), spec.precision, &arena, OnFourThreads);
+  return RunPacked(packed, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
+                   [&](const PackedMatMulArgs& args) { PackedMatMul(variant, packed, args, OnFourThreads); });
 }
 
 std::vector<float> DenseCase::Run(CpuIsa isa) const { return Run(isa, 0, rows, Serially); }

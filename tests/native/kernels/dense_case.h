@@ -51,8 +51,6 @@ class DenseCase {
   std::vector<uint8_t> stored;
 
  private:
-  template <typename MatMul>
-  std::vector<float> RunBy(CpuIsa isa, int64_t first, int64_t count, const MatMul& matmul) const;
   float Weight(int64_t k, int64_t column) const { return weights[static_cast<size_t>(k * spec.n + column)]; }
   float Activation(int64_t row, int64_t k) const { return activations[static_cast<size_t>(row * spec.k + k)]; }
 };

@@ -73,33 +73,33 @@ NBitsSource NBitsCase::Source() const {
   return source;
 }
 
-template <typename MatMul>
-std::vector<float> NBitsCase::RunBy(CpuIsa isa, int64_t first, int64_t count, const MatMul& matmul) const {
-  WeightArena arena;
-  const PackedWeights weights(isa, Source(), &arena, OnFourThreads);
-  const AlignedBytes scratch(PackedScratchBytes(weights, count));
-  std::vector<float> output(static_cast<size_t>(count * spec.n), std::numeric_limits<float>::quiet_NaN());
+std::vector<float> RunPacked(const PackedWeights& weights, const float* activations, int64_t rows, const float* bias,
+                             const std::function<void(const PackedMatMulArgs& args)>& matmul) {
+  const AlignedBytes scratch(PackedScratchBytes(weights, rows));
+  std::vector<float> output(static_cast<size_t>(rows * weights.layout().n), std::numeric_limits<float>::quiet_NaN());
   PackedMatMulArgs args;
-  args.activations = activations.data() + first * spec.k;
-  args.rows = count;
-  args.bias = spec.bias ? bias.data() : nullptr;
+  args.activations = activations;
+  args.rows = rows;
+  args.bias = bias;
   args.output = output.data();
   args.scratch = scratch.data();
-  matmul(weights, args);
+  matmul(args);
   return output;
 }
 
 std::vector<float> NBitsCase::Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
-  return RunBy(isa, first, count, [&](const PackedWeights& weights, const PackedMatMulArgs& args) {
-    PackedMatMul(weights, args, parallel_for);
-  });
+  WeightArena arena;
+  const PackedWeights weights(isa, Source(), &arena, OnFourThreads);
+  return RunPacked(weights, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
+                   [&](const PackedMatMulArgs& args) { PackedMatMul(weights, args, parallel_for); });
 }
 
 std::vector<float> NBitsCase::Run(const PackedVariant& variant, CpuIsa isa, int64_t first, int64_t count,
                                   const ParallelFor& parallel_for) const {
-  return RunBy(isa, first, count, [&](const PackedWeights& weights, const PackedMatMulArgs& args) {
-    PackedMatMul(variant, weights, args, parallel_for);
-  });
+  WeightArena arena;
+  const PackedWeights weights(isa, Source(), &arena, OnFourThreads);
+  return RunPacked(weights, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
+                   [&](const PackedMatMulArgs& args) { PackedMatMul(variant, weights, args, parallel_for); });
 }
 
 std::vector<float> NBitsCase::Run(CpuIsa isa) const { return Run(isa, 0, rows, Serially); }

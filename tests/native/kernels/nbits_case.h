@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <string>
 #include <vector>
@@ -62,8 +63,6 @@ class NBitsCase {
   std::vector<uint8_t> codes, packed_zeros;
 
  private:
-  template <typename MatMul>
-  std::vector<float> RunBy(CpuIsa isa, int64_t first, int64_t count, const MatMul& matmul) const;
   double Zero(int64_t column, int64_t block) const;
   int32_t Code(int64_t column, int64_t k) const;
 };
@@ -80,6 +79,10 @@ class AlignedBytes {
  private:
   void* data_;
 };
+
+// The output of `rows` rows, as one call of `matmul`. `bias` may be null.
+std::vector<float> RunPacked(const PackedWeights& weights, const float* activations, int64_t rows, const float* bias,
+                             const std::function<void(const PackedMatMulArgs& args)>& matmul);
 
 #if defined(__x86_64__)
 // The product for AMX over tiles in plain arithmetic; for CPUs with AVX512_BF16.

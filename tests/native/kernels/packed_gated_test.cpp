@@ -24,19 +24,11 @@ struct GatedCase {
     WeightArena arena;
     const NBitsSource of_up = up.Source();
     const PackedWeights weights(isa, gate.Source(), &arena, OnFourThreads, &of_up);
-    const AlignedBytes scratch(PackedScratchBytes(weights, count));
-    std::vector<float> output(static_cast<size_t>(count * gate.spec.n), std::nanf(""));
-    PackedMatMulArgs args;
-    args.activations = gate.activations.data() + first * gate.spec.k;
-    args.rows = count;
-    args.output = output.data();
-    args.scratch = scratch.data();
-    if (variant == nullptr) {
-      PackedMatMul(weights, args, parallel_for);
-    } else {
-      PackedMatMul(*variant, weights, args, parallel_for);
-    }
-    return output;
+    return RunPacked(weights, gate.activations.data() + first * gate.spec.k, count, nullptr,
+                     [&](const PackedMatMulArgs& args) {
+                       if (variant == nullptr) return PackedMatMul(weights, args, parallel_for);
+                       PackedMatMul(*variant, weights, args, parallel_for);
+                     });
   }
   std::vector<float> Run(CpuIsa isa) const { return Run(nullptr, isa, 0, gate.rows, Serially); }
 
