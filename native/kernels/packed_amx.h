@@ -1,9 +1,6 @@
 // The product on AMX tiles of bfloat16. A tile multiplication is the arithmetic of packed_matmul.h by
 // definition, so the bits are those of the vector variants; weights are decoded to bfloat16 by their code.
 //
-// Written over `Tiles`, which packed_matmul_amx.cpp fills with the instructions. Tests fill it with the arithmetic that
-// Intel documents for them, which runs where the tiles do not exist.
-//
 // Tiles 0 to 3 hold the sums of up to 32 rows times 32 columns, 4 and 5 activations of 16 rows each, 6 and 7 weights of
 // 16 columns each. Included after packed_lanes_avx512.h, compiled for AVX512_BF16.
 #pragma once
@@ -12,17 +9,14 @@
 #include <cstdint>
 #include <iterator>
 
+#include "kernels/amx_tiles.h"
+#include "kernels/bounds.h"
 #include "kernels/packed_product.h"
 #include "kernels/packed_variant.h"
 
 namespace oga::kernels {
 namespace {
 
-inline int32_t Lower(int32_t a, int32_t b) { return a < b ? a : b; }
-inline int32_t Higher(int32_t a, int32_t b) { return a > b ? a : b; }
-
-inline constexpr int32_t kTileRows = 16;
-inline constexpr int32_t kTileStride = 64;                            // bytes of a tile's row
 inline constexpr int32_t kTileHalves = 32;                            // bfloat16 numbers of a tile's row
 inline constexpr int32_t kDecodedFloats = 2 * kTileRows * kTileRows;  // two tiles of weights
 inline constexpr int32_t kMostTiledRows = 256;                        // whose sums stay in the caches
@@ -66,21 +60,6 @@ struct AmxEntry {
   static void Stage(const PackedCall& call, RowRange rows) {
     const typename S::FlushDenormals flush;
     for (int32_t row = rows.begin; row < rows.end; ++row) StageRow(call, row);
-  }
-
-  // One unit for a pair of row tiles, or for one.
-  template <bool two>
-  static inline void MultiplyTiles(const uint16_t* low, const uint16_t* high, const float* decoded) {
-    Tiles::template Load<4>(low, kTileStride);
-    Tiles::template Load<6>(decoded, kTileStride);
-    Tiles::template Multiply<0, 4, 6>();
-    if constexpr (two) {
-      Tiles::template Load<5>(high, kTileStride);
-      Tiles::template Multiply<2, 5, 6>();
-    }
-    Tiles::template Load<7>(decoded + kDecodedFloats / 2, kTileStride);
-    Tiles::template Multiply<1, 4, 7>();
-    if constexpr (two) Tiles::template Multiply<3, 5, 7>();
   }
 
   template <bool two>
@@ -155,7 +134,7 @@ struct AmxEntry {
     ZeroTiles<two>();
     for (int32_t unit = 0; unit < layout.units; ++unit) {
       const float* const decoded = units.Next();
-      MultiplyTiles<two>(StagedTile(call, tile, unit), two ? StagedTile(call, tile + 1, unit) : nullptr, decoded);
+      MultiplyTiles<Tiles, two>(StagedTile(call, tile, unit), two ? StagedTile(call, tile + 1, unit) : nullptr, decoded);
     }
     TileSums sums;
     StoreTiles<two>(&sums);
@@ -168,7 +147,7 @@ struct AmxEntry {
                             const float* decoded, TileSums* sums) {
     first_unit == 0 ? ZeroTiles<two>() : LoadTiles<two>(*sums);
     for (int32_t i = 0; i < units; ++i) {
-      MultiplyTiles<two>(StagedTile(call, tile, first_unit + i),
+      MultiplyTiles<Tiles, two>(StagedTile(call, tile, first_unit + i),
                          two ? StagedTile(call, tile + 1, first_unit + i) : nullptr, decoded + i * kDecodedFloats);
     }
     StoreTiles<two>(sums);

@@ -6,17 +6,11 @@
 #include <cstdint>
 
 #include "kernels/packed_variant.h"
+#include "kernels/prefetch.h"
 #include "kernels/simd_math.h"
 
 namespace oga::kernels {
 namespace {
-
-// Asks for lines of a stream, so far ahead of what is read of it.
-template <int ahead_bytes, int bytes>
-inline void PrefetchAhead(const uint8_t* codes) {
-  OGA_UNROLL
-  for (int line = 0; line < bytes; line += 64) __builtin_prefetch(codes + ahead_bytes + line, 0, 3);
-}
 
 // Where a panel's stream has come to. Whoever reads a unit asks for the lines so far ahead of it; Next does for the
 // headers, without which a line of most units would come late.

@@ -17,14 +17,33 @@ constexpr int32_t kPartialFloats = 32768;  // scratch of the calling thread for 
 constexpr int32_t kLeastSlots = 8;         // fewer partials at a time are not worth a wave
 constexpr int64_t kWaveItems = 16;         // a run of splits is short enough for so many items a wave
 
-const PagedAttentionVariant& VariantOf(CpuIsa isa) {
+// Whether bfloat16 holds the numbers of such a cache: the codes of int8 have eight bits, as bfloat16 has.
+bool HoldsPairs(CacheType type) { return type == CacheType::kBfloat16 || type == CacheType::kInt8; }
+
+PagedAttentionVariant WithPairs(PagedAttentionVariant variant, const PairAttentionVariant& pairs) {
+  variant.attend = pairs.attend;
+  variant.attend_splits = pairs.attend_splits;
+  return variant;
+}
+
+PagedAttentionVariant VariantOf(CpuIsa isa) {
 #if defined(__x86_64__)
-  OGA_CHECK(isa <= BestCpuIsa());
   if (isa >= CpuIsa::kAvx512) return kPagedAttentionAvx512;
   if (isa == CpuIsa::kAvx2) return kPagedAttentionAvx2;
 #endif
   OGA_CHECK(isa == CpuIsa::kPortable);
   return kPagedAttentionPortable;
+}
+
+PagedAttentionVariant VariantOf(CpuIsa isa, CacheType cache_type) {
+  OGA_CHECK(isa <= BestCpuIsa());
+  const PagedAttentionVariant variant = VariantOf(isa);
+#if defined(__x86_64__)
+  if (!HoldsPairs(cache_type)) return variant;
+  if (isa == CpuIsa::kAmx) return WithPairs(variant, kPairAttentionAmx);
+  if (isa == CpuIsa::kAvx512Bf16) return WithPairs(variant, kPairAttentionAvx512Bf16);
+#endif
+  return variant;
 }
 
 PagedAttentionCall MakeCall(const PagedAttentionArgs& args) {
@@ -160,6 +179,21 @@ void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionC
   }
 }
 
+void Compute(const PagedAttentionVariant& variant, const PagedAttentionArgs& args, const ParallelFor& parallel_for) {
+  const int32_t num_tokens = args.shape.num_tokens;
+  if (num_tokens == 0) return;
+  const PagedAttentionCall call = MakeCall(args);
+
+  ForEach(parallel_for, static_cast<size_t>((num_tokens + kWriteTokens - 1) / kWriteTokens), [&](size_t i) {
+    const int32_t begin = static_cast<int32_t>(i) * kWriteTokens;
+    variant.write_tokens(call, begin, std::min(begin + kWriteTokens, num_tokens));
+  });
+
+  const WorkPlan plan(call);
+  ForEach(parallel_for, plan.tile_items(), [&](size_t i) { variant.attend(call, plan.TileAt(i)); });
+  if (plan.split_items() > 0) AttendSplitRows(variant, call, plan, parallel_for);
+}
+
 }  // namespace
 
 int32_t CacheElementBytes(CacheType type) {
@@ -175,19 +209,13 @@ int32_t CacheElementBytes(CacheType type) {
 int32_t ActivationBytes(ActivationType type) { return type == ActivationType::kFloat32 ? 4 : 2; }
 
 void PagedAttention(CpuIsa isa, const PagedAttentionArgs& args, const ParallelFor& parallel_for) {
-  const PagedAttentionVariant& variant = VariantOf(isa);
-  const int32_t num_tokens = args.shape.num_tokens;
-  if (num_tokens == 0) return;
-  const PagedAttentionCall call = MakeCall(args);
+  Compute(VariantOf(isa, args.cache_type), args, parallel_for);
+}
 
-  ForEach(parallel_for, static_cast<size_t>((num_tokens + kWriteTokens - 1) / kWriteTokens), [&](size_t i) {
-    const int32_t begin = static_cast<int32_t>(i) * kWriteTokens;
-    variant.write_tokens(call, begin, std::min(begin + kWriteTokens, num_tokens));
-  });
-
-  const WorkPlan plan(call);
-  ForEach(parallel_for, plan.tile_items(), [&](size_t i) { variant.attend(call, plan.TileAt(i)); });
-  if (plan.split_items() > 0) AttendSplitRows(variant, call, plan, parallel_for);
+void PagedAttention(CpuIsa isa, const PairAttentionVariant& pairs, const PagedAttentionArgs& args,
+                    const ParallelFor& parallel_for) {
+  OGA_CHECK(HoldsPairs(args.cache_type));
+  Compute(WithPairs(VariantOf(isa, args.cache_type), pairs), args, parallel_for);
 }
 
 void PagedAttention(const PagedAttentionArgs& args, const ParallelFor& parallel_for) {

@@ -116,4 +116,9 @@ void PagedAttention(const PagedAttentionArgs& args, const ParallelFor& parallel_
 // The same by a named variant, which this machine must be able to run.
 void PagedAttention(CpuIsa isa, const PagedAttentionArgs& args, const ParallelFor& parallel_for);
 
+// The same with the products of bfloat16 by the pieces of `pairs`. The cache is one that they apply to.
+struct PairAttentionVariant;
+void PagedAttention(CpuIsa isa, const PairAttentionVariant& pairs, const PagedAttentionArgs& args,
+                    const ParallelFor& parallel_for);
+
 }  // namespace oga::kernels

@@ -38,9 +38,10 @@ struct VariantEntry {
   }
   static void Merge(const PagedAttentionCall& call, const QueryTile& tile, const float* partial, float* running) {
     const Partial into(call, tile, running);
-    const float* values = partial + kPartialHeaderFloats * tile.num_queries;
+    const float* const values = partial + kPartialHeaderFloats * tile.num_queries;
     for (int32_t i = 0; i < tile.num_queries; ++i) {
-      MergeQuery<S>(call, partial[i], partial[tile.num_queries + i], values + i * call.padded_head_size, into, i);
+      const WeightedRow row = {values + i * call.padded_head_size, 32};
+      MergeQuery<S>(call, partial[i], partial[tile.num_queries + i], row, into, i);
     }
   }
   static void Finish(const PagedAttentionCall& call, const QueryTile& tile, const float* running) {

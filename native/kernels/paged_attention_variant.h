@@ -57,6 +57,13 @@ struct PagedAttentionVariant {
   void (*finish)(const PagedAttentionCall& call, const QueryTile& tile, const float* running);
 };
 
+// What computes attention with products of bfloat16 instead, over caches that hold nothing finer; the rest of a call is
+// the variant's without.
+struct PairAttentionVariant {
+  void (*attend)(const PagedAttentionCall& call, const QueryTile& tile);
+  void (*attend_splits)(const PagedAttentionCall& call, const SplitRun& run, float* partials);
+};
+
 // A tile's scratch is bounded by this many floats for its queries and as many for its results.
 inline constexpr int32_t kTileFloats = 8192;
 inline constexpr int32_t kMaxTileQueries = 64;
@@ -65,6 +72,8 @@ extern const PagedAttentionVariant kPagedAttentionPortable;
 #if defined(__x86_64__)
 extern const PagedAttentionVariant kPagedAttentionAvx2;
 extern const PagedAttentionVariant kPagedAttentionAvx512;
+extern const PairAttentionVariant kPairAttentionAvx512Bf16;
+extern const PairAttentionVariant kPairAttentionAmx;
 #endif
 
 // The positions that a row's new tokens see: [first, last]. Only for a row with new tokens.
@@ -76,6 +85,11 @@ struct PositionRange {
 static inline int32_t FirstVisible(const PagedAttentionParams& params, int32_t position) {
   if (params.window < 0 || position < params.window) return 0;
   return position - params.window + 1;
+}
+
+static inline int32_t FirstSplit(const PagedAttentionCall& call, const QueryTile& tile) {
+  const int32_t position = call.args.past_lengths[tile.row] + tile.first_query / call.group_size;
+  return FirstVisible(call.args.params, position) / kKvSplit;
 }
 
 static inline int32_t NewTokens(const PagedAttentionArgs& args, int32_t row) {

@@ -11,11 +11,11 @@
 namespace oga::kernels {
 namespace {
 
-inline int64_t CacheOffset(const PagedAttentionArgs& args, int32_t row, int32_t position) {
+// Where a slot of a row's block begins in the cache, in elements.
+inline int64_t SlotOffset(const PagedAttentionArgs& args, int32_t row, int32_t column, int32_t slot) {
   const PagedAttentionShape& shape = args.shape;
-  const int64_t entry = static_cast<int64_t>(row) * shape.table_columns + position / shape.block_size;
-  const int64_t slot = static_cast<int64_t>(args.block_table[entry]) * shape.block_size + position % shape.block_size;
-  return slot * shape.num_kv_heads * shape.head_size;
+  const int64_t block = args.block_table[static_cast<int64_t>(row) * shape.table_columns + column];
+  return (block * shape.block_size + slot) * shape.num_kv_heads * shape.head_size;
 }
 
 // The scales of a head's channels; `stride` is 0 where all channels share one.
@@ -51,7 +51,7 @@ inline void WriteToken(const PagedAttentionArgs& args, HeadReader<S>& keys, int3
   const int32_t position = args.past_lengths[row] + token - args.cumulative_lengths[row];
   int64_t offset;
   if (args.slot_mapping == nullptr) {
-    offset = CacheOffset(args, row, position);
+    offset = SlotOffset(args, row, position / args.shape.block_size, position % args.shape.block_size);
   } else {
     if (args.slot_mapping[token] < 0) return;
     offset = static_cast<int64_t>(args.slot_mapping[token]) * args.shape.num_kv_heads * head_size;

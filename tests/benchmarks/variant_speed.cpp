@@ -35,7 +35,7 @@ void MeasureProduct(const ProductShape& shape, int64_t copies, int64_t rows, Thr
   lines->push_back(Line(std::move(what), static_cast<double>(packed.front().bytes()), flops, contest));
 }
 
-void MeasureStep(const char* what, const AttentionStep& step, ThreadTeam* team, Json* lines) {
+void MeasureStep(const std::string& what, const AttentionStep& step, ThreadTeam* team, Json* lines) {
   AttentionCase attention(step);
   Contest contest;
   for (const CpuIsa isa : kIsas) {
@@ -72,8 +72,11 @@ Json MeasureVariants(int threads) {
     MeasureProduct(shape, 1, 16, &team, &lines);
     MeasureProduct(shape, 1, 64, &team, &lines);
   }
-  MeasureStep("decode, 1 row after 4096", {1, 4095, 1, kernels::CacheType::kFloat32}, &team, &lines);
-  MeasureStep("prefill of 512", {1, 0, 512, kernels::CacheType::kFloat32, 1}, &team, &lines);
+  for (const auto type : {kernels::CacheType::kFloat32, kernels::CacheType::kBfloat16}) {
+    const std::string cache = type == kernels::CacheType::kFloat32 ? ", fp32 cache" : ", bf16 cache";
+    MeasureStep("decode, 1 row after 4096" + cache, {1, 4095, 1, type}, &team, &lines);
+    MeasureStep("prefill of 512" + cache, {1, 0, 512, type, 1}, &team, &lines);
+  }
   return {{"variants", lines}};
 }
 

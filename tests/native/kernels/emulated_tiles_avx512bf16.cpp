@@ -6,9 +6,11 @@
 #include "kernels/packed_lanes_avx512.h"
 
 #include "kernels/packed_amx.h"
+#include "kernels/paged_attention_pairs.h"
 
 namespace oga::kernels {
 extern const PackedVariant kPackedEmulatedTiles;
+extern const PairAttentionVariant kPairAttentionEmulatedTiles;
 
 namespace {
 
@@ -81,6 +83,7 @@ thread_local EmulatedTiles::Tile EmulatedTiles::tiles_[8];
 }  // namespace
 
 const PackedVariant kPackedEmulatedTiles = AmxEntry<PairLanes, EmulatedTiles>::kTable;
+const PairAttentionVariant kPairAttentionEmulatedTiles = PairEntry<TileUnits<EmulatedTiles>>::kTable;
 
 }  // namespace oga::kernels
 

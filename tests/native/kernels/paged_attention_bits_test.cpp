@@ -5,9 +5,13 @@
 #include <cstring>
 
 #include "kernels/paged_attention.h"
+#include "kernels/paged_attention_variant.h"
 #include "native/kernels/paged_attention_case.h"
 
 namespace oga::kernels {
+#if defined(__x86_64__)
+extern const PairAttentionVariant kPairAttentionEmulatedTiles;
+#endif
 namespace {
 
 void ExpectSameBits(const PagedAttentionCase& a, const PagedAttentionCase& b) {
@@ -139,7 +143,7 @@ TEST(PagedAttentionBits, DoNotDependOnSplittingLongRows) {
   }
 }
 
-TEST(PagedAttentionBits, AreEqualForTheTwoWideVariantsAndCloseForThePortableOne) {
+TEST(PagedAttentionBits, AreEqualForWideVariantsWithTheSameProductsAndCloseForOthers) {
   for (const CaseSpec& spec : MixedSpecs()) {
     SCOPED_TRACE(spec.Describe());
     PagedAttentionCase portable(spec);
@@ -157,6 +161,44 @@ TEST(PagedAttentionBits, AreEqualForTheTwoWideVariantsAndCloseForThePortableOne)
     ExpectSameBits(avx2, avx512);
   }
 }
+
+// Every number of queries up to more than two tiles of 16, with rows that begin and end within units.
+std::vector<CaseSpec> PairSpecs() {
+  std::vector<CaseSpec> specs;
+  for (const CaseSpec& spec : MixedSpecs()) {
+    if (spec.HoldsPairs()) specs.push_back(spec);
+  }
+  for (const int32_t group : {1, 7, 16, 17, 33, 71}) {
+    CaseSpec spec;
+    spec.num_heads = group;
+    spec.num_kv_heads = 1;
+    spec.cache_type = group % 2 == 0 ? CacheType::kInt8 : CacheType::kBfloat16;
+    spec.head_size = group == 16 ? 512 : 24;
+    spec.window = group == 33 ? 100 : -1;
+    spec.rows = {{600, 1}, {0, 5}, {1, 1}, {286, 3}};
+    specs.push_back(spec);
+  }
+  return specs;
+}
+
+#if defined(__x86_64__)
+
+TEST(PagedAttentionBits, AreThoseOfTilesInPlainArithmetic) {
+  if (BestCpuIsa() < CpuIsa::kAvx512Bf16) return;  // no CPU with tiles lacks it
+  for (const CaseSpec& spec : PairSpecs()) {
+    SCOPED_TRACE(spec.Describe());
+    PagedAttentionCase wanted(spec), tiles(spec);
+    wanted.Run(CpuIsa::kAvx512Bf16);
+    tiles.Run(kPairAttentionEmulatedTiles, OnFourThreads);
+    ExpectSameBits(wanted, tiles);
+    if (BestCpuIsa() < CpuIsa::kAmx) continue;
+    PagedAttentionCase amx(spec);
+    amx.Run(CpuIsa::kAmx);
+    ExpectSameBits(wanted, amx);
+  }
+}
+
+#endif
 
 }  // namespace
 }  // namespace oga::kernels

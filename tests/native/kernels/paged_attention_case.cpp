@@ -66,7 +66,8 @@ std::string CaseSpec::Describe() const {
 
 std::vector<CpuIsa> AvailableIsas() {
   std::vector<CpuIsa> isas;
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+  for (const CpuIsa isa :
+       {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kAmx}) {
     if (isa <= BestCpuIsa()) isas.push_back(isa);
   }
   return isas;
@@ -317,6 +318,15 @@ void PagedAttentionCase::Run(CpuIsa isa, const ParallelFor& parallel_for) {
   ASSERT_EQ(ValidatePagedAttention(args), "");
   PagedAttention(isa, args, parallel_for);
   FetchOutput();
+  in_pairs_ = isa >= CpuIsa::kAvx512Bf16 && spec.HoldsPairs();
+}
+
+void PagedAttentionCase::Run(const PairAttentionVariant& pairs, const ParallelFor& parallel_for) {
+  const PagedAttentionArgs args = Args();
+  ASSERT_EQ(ValidatePagedAttention(args), "");
+  PagedAttention(CpuIsa::kAvx512Bf16, pairs, args, parallel_for);
+  FetchOutput();
+  in_pairs_ = true;
 }
 
 void PagedAttentionCase::RunInChunks(CpuIsa isa, int32_t chunk_tokens) {

@@ -42,6 +42,8 @@ struct CaseSpec {
   uint32_t seed = 1;
 
   std::string Describe() const;
+  // Whether AVX512_BF16 and AMX multiply in bfloat16 over such a cache.
+  bool HoldsPairs() const { return cache_type == CacheType::kBfloat16 || cache_type == CacheType::kInt8; }
 };
 
 std::vector<CpuIsa> AvailableIsas();
@@ -64,6 +66,8 @@ class PagedAttentionCase {
   void FetchOutput();
   // Validates, runs, and expects both to succeed.
   void Run(CpuIsa isa, const ParallelFor& parallel_for = Serially);
+  // The same by AVX512_BF16 but for the products.
+  void Run(const PairAttentionVariant& pairs, const ParallelFor& parallel_for = Serially);
   // The same tokens as several calls: each row's new tokens in chunks of `chunk_tokens`, other rows left out of a call
   // when they have none left.
   void RunInChunks(CpuIsa isa, int32_t chunk_tokens);
@@ -76,7 +80,8 @@ class PagedAttentionCase {
   // anything else in the caches has changed.
   void ExpectCacheWritten() const;
   // `units` of the last place of a narrow output come on top of what single precision takes: half a one for rounding, a
-  // whole one where `expected` was rounded too.
+  // whole one where `expected` was rounded too. Where the last run multiplied in bfloat16, queries and weights of the
+  // softmax were rounded to 8 bits: values of the size of 1 may be off by 2^-6, and by 2^-9 in the root of the mean square.
   void ExpectOutputNear(const std::vector<double>& expected, double units = 0.5) const;
 
   // Every activation is a number that the activation type holds. They are widened here, and narrowed for a call.
@@ -117,6 +122,7 @@ class PagedAttentionCase {
       sink_memory_, output_memory_;
   std::vector<float> packed_;
   std::vector<int32_t> slot_mapping_;
+  bool in_pairs_ = false;
 };
 
 }  // namespace oga::kernels
