@@ -134,7 +134,8 @@ struct AmxEntry {
     ZeroTiles<two>();
     for (int32_t unit = 0; unit < layout.units; ++unit) {
       const float* const decoded = units.Next();
-      MultiplyTiles<Tiles, two>(StagedTile(call, tile, unit), two ? StagedTile(call, tile + 1, unit) : nullptr, decoded);
+      MultiplyTiles<Tiles, two>(StagedTile(call, tile, unit), two ? StagedTile(call, tile + 1, unit) : nullptr,
+                                decoded);
     }
     TileSums sums;
     StoreTiles<two>(&sums);
@@ -148,7 +149,8 @@ struct AmxEntry {
     first_unit == 0 ? ZeroTiles<two>() : LoadTiles<two>(*sums);
     for (int32_t i = 0; i < units; ++i) {
       MultiplyTiles<Tiles, two>(StagedTile(call, tile, first_unit + i),
-                         two ? StagedTile(call, tile + 1, first_unit + i) : nullptr, decoded + i * kDecodedFloats);
+                                two ? StagedTile(call, tile + 1, first_unit + i) : nullptr,
+                                decoded + i * kDecodedFloats);
     }
     StoreTiles<two>(sums);
   }

@@ -95,6 +95,8 @@ struct PagedAttentionArgs {
   CacheScale key_scale;
   CacheScale value_scale;
   void* output = nullptr;  // [num_tokens, num_heads * head_size]
+  int32_t num_threads =
+      1;  // that parallel_for has; the work is divided by it, and nothing that is computed depends on it
 };
 
 // Checks every table entry and length that the computation will follow. Returns an empty string, or a sentence that

@@ -47,7 +47,7 @@ struct VariantEntry {
   static void Finish(const PagedAttentionCall& call, const QueryTile& tile, const float* running) {
     WriteOutput<S>(call, tile, Partial(call, tile, const_cast<float*>(running)));
   }
-  static constexpr PagedAttentionVariant kTable = {Write, Attend, AttendSplits, Merge, Finish};
+  static constexpr PagedAttentionVariant kTable = {Write, false, Attend, AttendSplits, Merge, Finish};
 };
 
 }  // namespace

@@ -16,10 +16,10 @@
 #include <cstdint>
 
 #include "kernels/bounds.h"
-#include "kernels/pair_units.h"
 #include "kernels/paged_attention_partial.h"
 #include "kernels/paged_attention_rows.h"
 #include "kernels/paged_attention_variant.h"
+#include "kernels/pair_units.h"
 
 namespace oga::kernels {
 namespace {
@@ -71,8 +71,9 @@ class PairAttention {
  private:
   using Vec = Simd::Vec;
   static constexpr int32_t kSplitUnits = kKvSplit / kUnitK;
-  static constexpr int32_t kMostUnits = kMaxHeadSize / kUnitK;  // packed at a time
-  static constexpr int32_t kPadding = kUnitK - 8;               // of a head at most
+  static constexpr int32_t kMostUnits = kMaxHeadSize / kUnitK;                            // packed at a time
+  static constexpr int32_t kSentInPacking = Units::kRunUnits == 1 ? kUnitK / 2 : kUnitK;  // rows ahead, of a unit's
+  static constexpr int32_t kPadding = kUnitK - 8;                                         // of a head at most
 
   // Bits [begin, end) of 32, as far as they are among these.
   static uint32_t Bits(int32_t begin, int32_t end) {
@@ -118,35 +119,46 @@ class PairAttention {
     for (int32_t unit = first_unit_; unit < end_unit_; unit += most) Weigh(unit, Lower(unit + most, end_unit_));
   }
 
-  // The queries that see any of the positions.
-  Span QueriesThatSee(Span positions) const {
-    Span queries = {0, tile_.num_queries};
+  // The queries of the tile's kv head `head` that see any of the positions.
+  Span QueriesThatSee(Span positions, int32_t head) const {
+    const int32_t count = tile_.num_queries / tile_.num_kv_heads;
+    Span queries = {head * count, (head + 1) * count};
     while (queries.begin < queries.end && rows_.visible(queries.begin).end <= positions.begin) ++queries.begin;
     while (queries.begin < queries.end && rows_.visible(queries.end - 1).begin >= positions.end) --queries.end;
     return queries;
   }
 
-  // The scores of 32 keys.
+  // Part `k` of `n` of a span.
+  static Span PartOf(Span span, int32_t k, int32_t n) {
+    const int32_t size = span.end - span.begin;
+    return {span.begin + size * k / n, span.begin + size * (k + 1) / n};
+  }
+
+  // The scores of 32 keys, kv head by kv head. Between the steps the rows that come later are sent for: one burst of
+  // them would only wait for free miss buffers.
   void Score(int32_t unit) {
     const Span keys = {unit * kUnitK, (unit + 1) * kUnitK};
-    const Span queries = QueriesThatSee(keys);
-    for (int32_t half = 0; half < 2; ++half) {
-      rows_.SendAheadOfKeys(keys.begin + 11 * half, 11, end_unit_ * kUnitK);
-      PackKeys(keys.begin + 16 * half, units_ + half * (kUnitFloats / 2));
+    const int32_t parts = 3 * tile_.num_kv_heads;
+    for (int32_t head = 0; head < tile_.num_kv_heads; ++head) {
+      for (int32_t half = 0; half < 2; ++half) {
+        rows_.SendAheadOfKeys(PartOf(keys, 3 * head + half, parts), end_unit_ * kUnitK);
+        PackKeys(keys.begin + 16 * half, head, units_ + half * (kUnitFloats / 2));
+      }
+      rows_.SendAheadOfKeys(PartOf(keys, 3 * head + 2, parts), end_unit_ * kUnitK);
+      const Span queries = QueriesThatSee(keys, head);
+      const int32_t count = queries.end - queries.begin;
+      float* const scores = scores_ + unit * unit_rows_ + queries.begin * kUnitK;
+      for (int32_t i = 0; i < count * kUnitK; i += 16) Simd::Store(scores + i, Simd::Broadcast(0.0f));
+      const float* const staged = queries_ + queries.begin * kStagedRowFloats;
+      products_.MultiplyAdd({units_, kUnitFloats, head_units_, staged, unit_rows_ / 2, count}, scores);
     }
-    rows_.SendAheadOfKeys(keys.begin + 22, kUnitK - 22, end_unit_ * kUnitK);
-    float* const scores = scores_ + unit * unit_rows_ + queries.begin * kUnitK;
-    for (int32_t i = 0; i < (queries.end - queries.begin) * kUnitK; i += 16) Simd::Store(scores + i, Simd::Broadcast(0.0f));
-    units_product_.MultiplyAdd({units_, kUnitFloats, head_units_, queries_ + queries.begin * kStagedRowFloats,
-                                unit_rows_ / 2, queries.end - queries.begin},
-                               scores);
   }
 
   // Sixteen keys to their half of each unit of the head.
-  void PackKeys(int32_t first_key, float* half) {
+  void PackKeys(int32_t first_key, int32_t head, float* half) {
     const int64_t* const offsets = rows_.offsets() + first_key;
     for (int32_t unit = 0; unit < head_units_; ++unit) {
-      const Element* const keys = rows_.keys() + unit * kUnitK;
+      const Element* const keys = rows_.keys() + head * head_size_ + unit * kUnitK;
       const __mmask32 dimensions = Dimensions(unit);
       __m512i row[16];
       OGA_UNROLL
@@ -208,45 +220,49 @@ class PairAttention {
     *high = Simd::KeepLanes(*high, begin - 16, end - 16, fill);
   }
 
-  // Adds what the positions of units [first, end) weigh.
+  // Adds what the positions of units [first, end) weigh, kv head by kv head. As above, rows are sent for on the way.
   void Weigh(int32_t first, int32_t end) {
     const Span positions = {first * kUnitK, end * kUnitK};
-    const Span queries = QueriesThatSee(positions);
-    for (int32_t unit = first; unit < end; ++unit) PackValues(unit, first, seen_);
-    if (MustSeeApart(positions)) {
-      for (int32_t i = queries.begin; i < queries.end; ++i) {
-        for (int32_t unit = first; unit < end; ++unit) PackValues(unit, first, rows_.visible(i));
-        AddValues(first, end, {i, i + 1});
+    for (int32_t head = 0; head < tile_.num_kv_heads; ++head) {
+      const Span queries = QueriesThatSee(positions, head);
+      if (MustSeeApart(positions)) {
+        for (int32_t i = queries.begin; i < queries.end; ++i) {
+          for (int32_t unit = first; unit < end; ++unit) PackValues(unit, first, head, rows_.visible(i));
+          AddValues(first, end, head, {i, i + 1});
+        }
+      } else {
+        for (int32_t unit = first; unit < end; ++unit) PackValues(unit, first, head, seen_);
+        AddValues(first, end, head, queries);
       }
-    } else {
-      AddValues(first, end, queries);
     }
   }
 
-  void AddValues(int32_t first, int32_t end, Span queries) {
+  // One of the groups of 32 dimensions of one of the tile's kv heads.
+  int32_t GroupOf(int32_t head, int32_t group) const { return head * head_units_ + group; }
+
+  void AddValues(int32_t first, int32_t end, int32_t head, Span queries) {
+    const Span later = {(end - 1) * kUnitK + kSentInPacking, end * kUnitK};
     const float* const powers = powers_ + (first * tile_.num_queries + queries.begin) * kStagedRowFloats;
     for (int32_t group = 0; group < head_units_; ++group) {
-      const int32_t sent = 16 * group / head_units_, next = 16 * (group + 1) / head_units_;
-      rows_.SendAheadOfValues(first * kUnitK + 16 + sent, next - sent);
-      units_product_.MultiplyAdd({units_ + group * kUnitFloats, head_units_ * kUnitFloats, end - first, powers,
-                                  unit_rows_ / 2, queries.end - queries.begin},
-                                 weighted_ + group * unit_rows_ + queries.begin * kUnitK);
+      rows_.SendAheadOfValues(PartOf(later, GroupOf(head, group), tile_.num_kv_heads * head_units_));
+      products_.MultiplyAdd({units_ + group * kUnitFloats, head_units_ * kUnitFloats, end - first, powers,
+                             unit_rows_ / 2, queries.end - queries.begin},
+                            weighted_ + group * unit_rows_ + queries.begin * kUnitK);
     }
   }
 
-  // To [units of positions from `first_unit` on][groups of 32 dimensions]; what lies outside of `span` is zero. On the
-  // way the rows that come later are sent for.
-  void PackValues(int32_t unit, int32_t first_unit, Span span) {
-    const int32_t start = unit * kUnitK, head_units = head_units_;
+  // To [units of positions from `first_unit` on][groups of 32 dimensions]; what lies outside of `span` is zero.
+  void PackValues(int32_t unit, int32_t first_unit, int32_t head, Span span) {
+    const int32_t start = unit * kUnitK;
     const uint32_t seen = Bits(span.begin - start, span.end - start);
     const int64_t* const offsets = rows_.offsets() + start;
-    float* const to = units_ + (unit - first_unit) * head_units * kUnitFloats;
-    for (int32_t group = 0; group < head_units; ++group) {
-      const Element* const values = rows_.values() + group * kUnitK;
+    float* const to = units_ + (unit - first_unit) * head_units_ * kUnitFloats;
+    for (int32_t group = 0; group < head_units_; ++group) {
+      const Span sooner = {start, start + kSentInPacking};
+      rows_.SendAheadOfValues(PartOf(sooner, GroupOf(head, group), tile_.num_kv_heads * head_units_));
+      const Element* const values = rows_.values() + head * head_size_ + group * kUnitK;
       const __mmask32 dimensions = Dimensions(group);
       float* const words = to + group * kUnitFloats;
-      const int32_t sent = 16 * group / head_units, next = 16 * (group + 1) / head_units;
-      rows_.SendAheadOfValues(start + sent, next - sent);
       if (seen == ~0u) {
         PackValueWords(values, offsets, words, [&](int) { return dimensions; });
       } else {
@@ -288,10 +304,10 @@ class PairAttention {
   const PagedAttentionCall& call_;
   const QueryTile tile_;
   const int32_t head_size_;
-  const int32_t head_units_;    // units of 32 dimensions
-  const ptrdiff_t unit_rows_;   // floats of 32 columns of all queries
+  const int32_t head_units_;   // units of 32 dimensions
+  const ptrdiff_t unit_rows_;  // floats of 32 columns of all queries
   CachedRows<Simd, Element> rows_;
-  Units units_product_;
+  Units products_;
   int32_t last_split_ = 0;
   Span seen_ = {0, 0};      // positions of the split that some query sees
   int32_t first_unit_ = 0;  // of 32 positions each

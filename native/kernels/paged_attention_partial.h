@@ -82,22 +82,21 @@ template <class S>
 inline void WriteOutput(const PagedAttentionCall& call, const QueryTile& tile, const Partial& running) {
   const PagedAttentionArgs& args = call.args;
   const int32_t head_size = args.shape.head_size;
-  const ChannelScales scales(args.value_scale, tile.kv_head, head_size);
   alignas(64) float row[kMaxHeadSize + 16];
   for (int32_t i = 0; i < tile.num_queries; ++i) {
-    const int32_t query = tile.first_query + i;
-    const int32_t head = tile.kv_head * call.group_size + query % call.group_size;
-    const int64_t token = args.cumulative_lengths[tile.row] + query / call.group_size;
+    const QueryPlace query = PlaceOf(call, tile, i);
+    const ChannelScales scales(args.value_scale, query.kv_head, head_size);
+    const int64_t token = args.cumulative_lengths[tile.row] + query.new_token;
     const float* sums = running.values + i * running.stride;
     float memory;
     const float* sink =
-        args.head_sink == nullptr ? nullptr : ReadRow<S>(args.activation_type, args.head_sink, head, 1, &memory);
+        args.head_sink == nullptr ? nullptr : ReadRow<S>(args.activation_type, args.head_sink, query.head, 1, &memory);
     const auto factor = S::Broadcast(Normalizer<S>(running.highest[i], running.weight[i], sink));
     for (int32_t d = 0; d < call.padded_head_size; d += 16) S::Store(row + d, S::Mul(S::Load(sums + d), factor));
     if (scales.data != nullptr) {
       for (int32_t d = 0; d < head_size; ++d) row[d] *= scales[d];
     }
-    const int64_t first = (token * args.shape.num_heads + head) * head_size;
+    const int64_t first = (token * args.shape.num_heads + query.head) * head_size;
     StoreActivations<S>(args.activation_type, row, head_size, args.output, first);
   }
 }

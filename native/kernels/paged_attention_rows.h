@@ -29,7 +29,8 @@ class CachedRows {
         head_size_(call.args.shape.head_size),
         keys_(static_cast<const Element*>(call.args.key_cache) + tile.kv_head * head_size_),
         values_(static_cast<const Element*>(call.args.value_cache) + tile.kv_head * head_size_),
-        ahead_rows_(Lower(kAheadBytes / (head_size_ * static_cast<int32_t>(sizeof(Element))), kKvSplit / 2)) {
+        row_bytes_(tile.num_kv_heads * head_size_ * static_cast<int32_t>(sizeof(Element))),
+        ahead_rows_(Higher(Lower(kAheadBytes / row_bytes_, kKvSplit / 2), 1)) {
     SendForFirst(first_split);
   }
 
@@ -56,7 +57,7 @@ class CachedRows {
 
   const Element* keys() const { return keys_; }
   const Element* values() const { return values_; }
-  // Where a position's key and value begin, from keys() and values() on. Positions that no query of the tile sees repeat
+  // Where a position's keys and values begin, from keys() and values() on, those of the tile's first kv head. Positions that no query of the tile sees repeat
   // the nearest one that some query does: the table may hold nothing for them.
   const int64_t* offsets() const { return current_->offsets; }
   // The same of the next split, or null at the last.
@@ -72,15 +73,17 @@ class CachedRows {
     PrefetchRow(ahead < end_key ? keys_ + current_->offsets[ahead] : values_ + current_->offsets[value]);
   }
 
-  // The same for `count` positions from `first` on.
-  void SendAheadOfKeys(int32_t first, int32_t count, int32_t end_key) const {
-    const int32_t begin = first + ahead_rows_, end = begin + count, turn = Lower(Higher(end_key, begin), end);
+  // The same for some positions.
+  void SendAheadOfKeys(Span positions, int32_t end_key) const {
+    const int32_t begin = positions.begin + ahead_rows_, end = positions.end + ahead_rows_;
+    const int32_t turn = Lower(Higher(end_key, begin), end);
     PrefetchRows(keys_, current_->offsets, begin, turn);
     PrefetchRows(values_, current_->offsets, turn + visible_[0].begin - end_key, end + visible_[0].begin - end_key);
   }
   // The same for values: behind those that some query sees come the next split's first keys.
-  void SendAheadOfValues(int32_t first, int32_t count) const {
-    const int32_t begin = first + ahead_rows_, end = begin + count, end_value = visible_[tile_.num_queries - 1].end;
+  void SendAheadOfValues(Span positions) const {
+    const int32_t begin = positions.begin + ahead_rows_, end = positions.end + ahead_rows_;
+    const int32_t end_value = visible_[tile_.num_queries - 1].end;
     const int32_t turn = Lower(Higher(end_value, begin), end);
     PrefetchRows(values_, current_->offsets, begin, turn);
     if (next_->split >= 0) PrefetchRows(keys_, next_->offsets, turn - end_value, end - end_value);
@@ -90,27 +93,23 @@ class CachedRows {
   // query: products with the cache's codes are then products with the keys.
   void ReadQuery(HeadReader<S>& reader, int32_t i, float* row) const {
     const PagedAttentionArgs& args = call_.args;
-    const ChannelScales scales(args.key_scale, tile_.kv_head, head_size_);
-    const int32_t query = tile_.first_query + i;
-    const int32_t head = tile_.kv_head * call_.group_size + query % call_.group_size;
-    const int64_t token = args.cumulative_lengths[tile_.row] + query / call_.group_size;
-    reader.Read(token, head, Position(i), row);
+    const QueryPlace query = PlaceOf(call_, tile_, i);
+    const ChannelScales scales(args.key_scale, query.kv_head, head_size_);
+    reader.Read(args.cumulative_lengths[tile_.row] + query.new_token, query.head, query.position, row);
     for (int32_t d = 0; d < head_size_; ++d) row[d] *= call_.score_scale;
     if (scales.data == nullptr) return;
     for (int32_t d = 0; d < head_size_; ++d) row[d] *= scales[d];
   }
 
  private:
-  static constexpr int32_t kAheadBytes = 8192;  // of a head's keys or values: what arrives in a memory latency
+  static constexpr int32_t kAheadBytes = 8192;  // of keys or values: what arrives in a memory latency
 
   struct SplitOffsets {
     int32_t split = -1;
     int64_t offsets[kKvSplit];
   };
 
-  int32_t Position(int32_t i) const {
-    return call_.args.past_lengths[tile_.row] + (tile_.first_query + i) / call_.group_size;
-  }
+  int32_t Position(int32_t i) const { return PlaceOf(call_, tile_, i).position; }
 
   Span Visible(int32_t i, int32_t split) const {
     const int32_t position = Position(i), start = split * kKvSplit;
@@ -150,8 +149,7 @@ class CachedRows {
 
   void PrefetchRow(const Element* row) const {
     const char* bytes = reinterpret_cast<const char*>(row);
-    const int32_t row_bytes = head_size_ * static_cast<int32_t>(sizeof(Element));
-    for (int32_t i = 0; i < row_bytes; i += 64) __builtin_prefetch(bytes + i, 0, 2);
+    for (int32_t i = 0; i < row_bytes_; i += 64) __builtin_prefetch(bytes + i, 0, 2);
     asm volatile("");  // GCC takes a function that only prefetches for one without effect, and drops its calls
   }
 
@@ -160,6 +158,7 @@ class CachedRows {
   const int32_t head_size_;
   const Element* const keys_;
   const Element* const values_;
+  const int32_t row_bytes_;  // of the tile's kv heads at one position
   const int32_t ahead_rows_;
   SplitOffsets located_[2];
   SplitOffsets* current_ = &located_[0];

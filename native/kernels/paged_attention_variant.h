@@ -23,11 +23,12 @@ struct PagedAttentionCall {
   float score_cap;           // softcap * log2(e), 0 for none
 };
 
-// Queries of one row and one kv head. A row's queries are numbered token by token, and within a token by head:
-// query q is the head q % group_size of the row's new token q / group_size.
+// Queries of one row and of some kv heads, whose keys and values of a position lie side by side. They are numbered token
+// by token, and within a token by head. Several kv heads share a tile only where the row has one new token.
 struct QueryTile {
   int32_t row;
-  int32_t kv_head;
+  int32_t kv_head;  // the first one
+  int32_t num_kv_heads;
   int32_t first_query;
   int32_t num_queries;
 };
@@ -47,6 +48,8 @@ inline constexpr int32_t kPartialHeaderFloats = 2;
 struct PagedAttentionVariant {
   // Normalises and rotates the keys of tokens [begin, end) and stores them and the values in the cache.
   void (*write_tokens)(const PagedAttentionCall& call, int32_t begin, int32_t end);
+  // Whether a tile may have several kv heads.
+  bool joins_heads;
   // Computes the output of a tile.
   void (*attend)(const PagedAttentionCall& call, const QueryTile& tile);
   // The partials of a run of splits of kKvSplit positions.
@@ -60,6 +63,7 @@ struct PagedAttentionVariant {
 // What computes attention with products of bfloat16 instead, over caches that hold nothing finer; the rest of a call is
 // the variant's without.
 struct PairAttentionVariant {
+  // Take tiles of several kv heads.
   void (*attend)(const PagedAttentionCall& call, const QueryTile& tile);
   void (*attend_splits)(const PagedAttentionCall& call, const SplitRun& run, float* partials);
 };
@@ -87,9 +91,23 @@ static inline int32_t FirstVisible(const PagedAttentionParams& params, int32_t p
   return position - params.window + 1;
 }
 
+// What the tile's query `i` is among the row's queries.
+struct QueryPlace {
+  int32_t new_token;
+  int32_t position;
+  int32_t kv_head;
+  int32_t head;
+};
+
+static inline QueryPlace PlaceOf(const PagedAttentionCall& call, const QueryTile& tile, int32_t i) {
+  const int32_t heads = call.group_size * tile.num_kv_heads;
+  const int32_t new_token = (tile.first_query + i) / heads, head = (tile.first_query + i) % heads;
+  return {new_token, call.args.past_lengths[tile.row] + new_token, tile.kv_head + head / call.group_size,
+          tile.kv_head * call.group_size + head};
+}
+
 static inline int32_t FirstSplit(const PagedAttentionCall& call, const QueryTile& tile) {
-  const int32_t position = call.args.past_lengths[tile.row] + tile.first_query / call.group_size;
-  return FirstVisible(call.args.params, position) / kKvSplit;
+  return FirstVisible(call.args.params, PlaceOf(call, tile, 0).position) / kKvSplit;
 }
 
 static inline int32_t NewTokens(const PagedAttentionArgs& args, int32_t row) {

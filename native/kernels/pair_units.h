@@ -107,8 +107,7 @@ class ChainUnits : public PairOps {
   static constexpr int UpperRow(int word) { return 4 * (word / 2) + word % 2; }
   static constexpr int LowerRow(int word) { return UpperRow(word) + 2; }
   static inline __m512i Arrange(__m512i halves) {
-    const __m512i order =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(4, 5, 0, 1, 6, 7, 2, 3, 12, 13, 8, 9, 14, 15, 10, 11));
+    const __m512i order = _mm512_broadcast_i32x4(_mm_setr_epi8(4, 5, 0, 1, 6, 7, 2, 3, 12, 13, 8, 9, 14, 15, 10, 11));
     return _mm512_shuffle_epi8(halves, order);
   }
 

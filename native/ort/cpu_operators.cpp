@@ -27,9 +27,9 @@ bool ReplacesMatMul(CpuMatMul matmul, bool has_half_products) {
 
 }  // namespace
 
-CpuOperators::CpuOperators(CpuMatMul matmul, bool has_half_products, int load_threads)
-    : memory_(std::make_unique<ProductMemory>()) {
-  memory_->on_load_threads = OnLoadThreads(load_threads);
+CpuOperators::CpuOperators(CpuMatMul matmul, bool has_half_products, int threads)
+    : memory_(std::make_unique<ProductMemory>()), paged_attention_(std::make_unique<const PagedAttentionOp>(threads)) {
+  memory_->on_load_threads = OnLoadThreads(threads);
   AddProducts(ResolveCpuMatMul(std::getenv("OGA_CPU_MATMUL"), matmul), has_half_products);
 }
 
@@ -37,7 +37,7 @@ void CpuOperators::AddProducts(CpuMatMul matmul, bool has_half_products) {
   const auto make = [&](MatMulForm form) {
     return matmuls_.emplace_back(std::make_unique<const MatMulOp>(form, matmul, memory_.get())).get();
   };
-  domains_.push_back(MakeDomain("com.microsoft", {PagedAttentionOp()}));
+  domains_.push_back(MakeDomain("com.microsoft", {paged_attention_.get()}));
   if (matmul != CpuMatMul::kRuntime) {
     matmul_nbits_ = std::make_unique<const MatMulNBitsOp>(NBitsForm::kPlain, memory_.get());
     Check(Api().CustomOpDomain_Add(domains_.back().get(), matmul_nbits_.get()), "cannot add the operator MatMulNBits");

@@ -13,13 +13,14 @@ namespace oga::ort {
 
 struct MatMulNBitsOp;
 struct MatMulOp;
+struct PagedAttentionOp;
 struct ProductMemory;
 
 class CpuOperators {
  public:
   // Products as `matmul` and OGA_CPU_MATMUL say; `has_half_products`: a MatMul or Gemm of the graph has weights of 16
-  // bits. Packs on `load_threads` threads. Throws Error{kInvalidArgument} when OGA_CPU_MATMUL names nothing we know.
-  CpuOperators(CpuMatMul matmul, bool has_half_products, int load_threads);
+  // bits. For sessions of `threads` threads. Throws Error{kInvalidArgument} when OGA_CPU_MATMUL names nothing we know.
+  CpuOperators(CpuMatMul matmul, bool has_half_products, int threads);
   ~CpuOperators();
 
   // Sessions made with `options` use these operators instead of the runtime's.
@@ -29,6 +30,7 @@ class CpuOperators {
   void AddProducts(CpuMatMul matmul, bool has_half_products);
 
   std::unique_ptr<ProductMemory> memory_;
+  std::unique_ptr<const PagedAttentionOp> paged_attention_;
   std::unique_ptr<const MatMulNBitsOp> matmul_nbits_;  // null when the runtime's is used
   std::unique_ptr<const MatMulNBitsOp> gated_;
   std::vector<std::unique_ptr<const MatMulOp>> matmuls_;

@@ -193,7 +193,8 @@ void CheckFixedHeadSize(const NodeInfo& info, const std::string& node) {
 
 }  // namespace
 
-PagedAttentionKernel::PagedAttentionKernel(const abi::KernelInfo* kernel_info) {
+PagedAttentionKernel::PagedAttentionKernel(const abi::KernelInfo* kernel_info, int session_threads)
+    : session_threads_(session_threads) {
   const NodeInfo info(kernel_info);
   node_ = Message("PagedAttention node ", info.name());
   RefuseOtherValues(info, node_);
@@ -353,6 +354,7 @@ void PagedAttentionKernel::Compute(abi::KernelContext* raw_context) const {
   RequireUpdateInPlace(context, args);
   const int64_t dims[] = {args.shape.num_tokens, int64_t{num_heads_} * args.shape.head_size};
   args.output = context.Output(0, dims);
+  args.num_threads = session_threads_;
   const std::string problem = kernels::ValidatePagedAttention(args);
   if (!problem.empty()) Throw(StatusCode::kInvalidArgument, node_, ": ", problem);
   const kernels::ParallelFor parallel_for = [&context](size_t count, const std::function<void(size_t)>& body) {

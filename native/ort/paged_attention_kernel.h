@@ -15,7 +15,7 @@ class PagedAttentionKernel {
  public:
   // Throws Error: kUnsupported for a feature of the operator that is not built, naming the node, the attribute or
   // input, what was found and what is supported; kModelError for a node that contradicts itself.
-  explicit PagedAttentionKernel(const abi::KernelInfo* info);
+  PagedAttentionKernel(const abi::KernelInfo* info, int session_threads);
 
   // Throws Error{kInvalidArgument} for shapes that do not fit together and for malformed tables; then nothing was read
   // through the tables and the caches are as they were.
@@ -33,6 +33,7 @@ class PagedAttentionKernel {
   // Throws unless `tensor`, the input at `index`, has `shape`.
   void RequireShape(const KernelTensor& tensor, size_t index, std::initializer_list<int64_t> shape) const;
 
+  const int session_threads_;
   std::string node_;  // "PagedAttention node /layers.3/attn"
   kernels::CacheType cache_type_ = kernels::CacheType::kFloat32;
   kernels::ActivationType activation_type_ = kernels::ActivationType::kFloat32;

@@ -18,9 +18,10 @@ bool IsRequired(size_t input) {
          input == kPastLengths || input == kBlockTable;
 }
 
-abi::Status* CreateKernel(const abi::CustomOp*, const void* const*, const abi::KernelInfo* info,
+abi::Status* CreateKernel(const abi::CustomOp* self, const void* const*, const abi::KernelInfo* info,
                           void** kernel) noexcept {
-  return Guarded([&] { *kernel = std::make_unique<PagedAttentionKernel>(info).release(); });
+  const int threads = static_cast<const PagedAttentionOp*>(self)->session_threads;
+  return Guarded([&] { *kernel = std::make_unique<PagedAttentionKernel>(info, threads).release(); });
 }
 
 abi::Status* Compute(void* kernel, abi::KernelContext* context) noexcept {
@@ -150,9 +151,8 @@ abi::CustomOp WithoutInference(abi::CustomOp op) noexcept {
 
 }  // namespace
 
-const abi::CustomOp* PagedAttentionOp() {
-  static const abi::CustomOp op = RuntimeInfersShapes() ? WithInference(DeclareOp()) : WithoutInference(DeclareOp());
-  return &op;
-}
+PagedAttentionOp::PagedAttentionOp(int session_threads)
+    : abi::CustomOp(RuntimeInfersShapes() ? WithInference(DeclareOp()) : WithoutInference(DeclareOp())),
+      session_threads(session_threads) {}
 
 }  // namespace oga::ort

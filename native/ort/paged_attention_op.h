@@ -41,7 +41,11 @@ inline constexpr std::array<const char*, kPagedAttentionInputs> kPagedAttentionI
     "past_seqlens",  "block_table",   "cos_cache", "sin_cache", "slot_mapping",      "head_sink",
     "q_norm_weight", "k_norm_weight", "k_scale",   "v_scale",   "attention_metadata"};
 
-// Immutable and valid for the whole process. Made for the runtime in use.
-const abi::CustomOp* PagedAttentionOp();
+// Immutable. Made for the runtime in use, and for sessions of so many threads.
+struct PagedAttentionOp : abi::CustomOp {
+  explicit PagedAttentionOp(int session_threads);
+
+  const int session_threads;
+};
 
 }  // namespace oga::ort

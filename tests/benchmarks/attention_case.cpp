@@ -88,6 +88,7 @@ void AttentionCase::Run(kernels::CpuIsa isa, ThreadTeam* team) {
   const kernels::ParallelFor parallel_for = [team](size_t count, const std::function<void(size_t)>& body) {
     team->ForEach(count, body);
   };
+  args_.num_threads = team->size();
   for (int32_t layer = 0; layer < step_.layers; ++layer) {
     args_.key_cache = keys_ + layer * LayerBytes();
     args_.value_cache = values_ + layer * LayerBytes();

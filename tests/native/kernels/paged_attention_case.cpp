@@ -66,8 +66,7 @@ std::string CaseSpec::Describe() const {
 
 std::vector<CpuIsa> AvailableIsas() {
   std::vector<CpuIsa> isas;
-  for (const CpuIsa isa :
-       {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kAmx}) {
+  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kAmx}) {
     if (isa <= BestCpuIsa()) isas.push_back(isa);
   }
   return isas;
