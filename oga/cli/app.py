@@ -44,6 +44,21 @@ class Precision(enum.StrEnum):
         return name
 
 
+class Cache(enum.StrEnum):
+    """How the keys and values of a converted model are stored."""
+
+    AUTO = "auto"
+    FP32 = "fp32"
+    BF16 = "bf16"
+    FP16 = "fp16"
+
+    @property
+    def literal(self) -> Literal["auto", "fp32", "bf16", "fp16"]:
+        """The name that the exporter takes."""
+        name: Literal["auto", "fp32", "bf16", "fp16"] = self.value
+        return name
+
+
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or a name that `oga pull` knows.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -201,6 +216,9 @@ def convert(
     symmetric: Annotated[
         bool, typer.Option("--symmetric", help="No zero points in int4: a little smaller, less exact.")
     ] = False,
+    cache: Annotated[
+        Cache, typer.Option(help="How keys and values are stored; auto: in bf16, unless the weights are fp32.")
+    ] = Cache.AUTO,
     context_length: Annotated[
         int | None, typer.Option(min=1, help="The longest sequence in tokens [what the model was trained for].")
     ] = None,
@@ -215,6 +233,7 @@ def convert(
         "head_precision": head_precision.literal if head_precision else None,
         "block_size": block_size,
         "symmetric": symmetric,
+        "cache": cache.literal,
         "context_length": context_length,
         "force": force,
     }

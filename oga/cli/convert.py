@@ -20,6 +20,7 @@ def convert(source: Path, destination: Path, options: dict[str, Any], json_outpu
         "folder": str(report.folder),
         "family": report.family,
         "precision": report.precision,
+        "cache": report.cache,
         "parameters": report.parameters,
         "context_length": report.context_length,
         "bytes": report.bytes,
@@ -31,7 +32,8 @@ def convert(source: Path, destination: Path, options: dict[str, Any], json_outpu
         return
     print(
         f"{report.folder}: {report.family}, {report.parameters / 1e6:.1f} million parameters, {report.precision}, "
-        f"{report.context_length} tokens of context, {report.bytes / 1e6:.0f} MB in {report.seconds:.1f} s"
+        f"{report.cache} cache, {report.context_length} tokens of context, {report.bytes / 1e6:.0f} MB "
+        f"in {report.seconds:.1f} s"
     )
     for note in report.notes:
         print(f"Note: {note}")

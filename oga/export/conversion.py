@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from oga.export.destination import atomic_folder, check_replaceable
 from oga.export.errors import ConversionError, require_extra
-from oga.export.precision import DEFAULT_PRECISION, Precision, WeightFormats
+from oga.export.precision import (
+    DEFAULT_CACHE,
+    DEFAULT_PRECISION,
+    CachePrecision,
+    FloatPrecision,
+    Precision,
+    WeightFormats,
+    cache_precision,
+)
 
 if TYPE_CHECKING:
     from oga.export.source import WeightSource
@@ -26,6 +34,7 @@ class ConvertReport:
         folder: the model folder.
         family: the model family, as in the source's config.
         precision: of the matrices.
+        cache: of keys and values: "fp32", "bf16" or "fp16".
         parameters: weights of the model; a tied embedding counts once.
         context_length: tokens that a sequence may reach.
         bytes: size of all files together.
@@ -36,6 +45,7 @@ class ConvertReport:
     folder: Path
     family: str
     precision: str
+    cache: str
     parameters: int
     context_length: int
     bytes: int
@@ -51,6 +61,7 @@ def convert(
     head_precision: Precision | None = None,
     block_size: int | None = None,
     symmetric: bool = False,
+    cache: CachePrecision = DEFAULT_CACHE,
     context_length: int | None = None,
     force: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
@@ -70,6 +81,8 @@ def convert(
         block_size: weights that share a scale: 16, 32, 64, 128 or 256. When not given, those of a GGUF file's blocks,
             otherwise 32.
         symmetric: int4 blocks have no zero points: a little smaller, less exact.
+        cache: how keys and values are stored: "fp32", "bf16", "fp16", or "auto": as fp32 for precision "fp32", else as
+            bf16.
         context_length: tokens that a sequence may reach; the model's own length when not given, and never more.
         force: replace ``destination`` when it is a model folder already.
         progress: called with ("Converting", bytes of the source done, bytes in all).
@@ -85,6 +98,7 @@ def convert(
     started = time.monotonic()
     source, destination = Path(source), Path(destination)
     formats = WeightFormats(precision, head_precision, block_size, symmetric)
+    stored_cache = cache_precision(cache, precision)
     check_replaceable(destination, force=force)
     if source.is_dir() and source.resolve().is_relative_to(destination.resolve()):
         raise ConversionError(f"{destination} holds the source {source}; choose another destination")
@@ -93,12 +107,13 @@ def convert(
     length = _context_length(context_length, model.spec.context_length, source)
     with atomic_folder(destination, force=force) as folder:
         notes = model.write_text_files(folder)
-        _write_model(model, folder, formats, length)
+        _write_model(model, folder, formats, stored_cache, length)
         size = sum(file.stat().st_size for file in folder.iterdir())
     return ConvertReport(
         folder=destination,
         family=model.spec.family,
         precision=precision,
+        cache=stored_cache,
         parameters=model.parameters,
         context_length=length,
         bytes=size,
@@ -117,7 +132,9 @@ def _context_length(wanted: int | None, trained: int, source: Path) -> int:
     return wanted
 
 
-def _write_model(model: WeightSource, folder: Path, formats: WeightFormats, context_length: int) -> None:
+def _write_model(
+    model: WeightSource, folder: Path, formats: WeightFormats, cache: FloatPrecision, context_length: int
+) -> None:
     import onnx_ir as ir
 
     from oga.export.genai_config import write_genai_config
@@ -125,6 +142,6 @@ def _write_model(model: WeightSource, folder: Path, formats: WeightFormats, cont
     from oga.export.tensor_file import TensorFile
 
     with TensorFile(folder, f"{GRAPH_FILE}.data") as data:
-        graph = build_decoder(model, formats, context_length, data)
+        graph = build_decoder(model, formats, cache, context_length, data)
     ir.save(graph, folder / GRAPH_FILE)
     write_genai_config(folder, model.spec, GRAPH_FILE, context_length)

@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from oga.export.graph_writer import CONTRIB, GraphWriter, dims_of
 from oga.export.matrices import Matrix, look_up, multiply, multiply_gated, store_blocks, store_floats
-from oga.export.precision import EMBEDDING, HEAD, FloatFormat, WeightFormats
+from oga.export.precision import EMBEDDING, HEAD, FloatFormat, FloatPrecision, WeightFormats
 from oga.export.quantization import stack
 from oga.export.rope import rotary_tables
 from oga.export.source import WeightSource
@@ -24,21 +24,29 @@ from oga.export.tensor_file import TensorFile
 
 # Symbolic dimensions.
 _TOKENS, _LOGITS = "num_tokens", "num_logits"
+_CACHE_DTYPES: dict[FloatPrecision, ir.DataType] = {
+    "fp32": ir.DataType.FLOAT,
+    "bf16": ir.DataType.BFLOAT16,
+    "fp16": ir.DataType.FLOAT16,
+}
 
 
-def build_decoder(source: WeightSource, formats: WeightFormats, context_length: int, data: TensorFile) -> ir.Model:
+def build_decoder(
+    source: WeightSource, formats: WeightFormats, cache: FloatPrecision, context_length: int, data: TensorFile
+) -> ir.Model:
     """Builds the graph of a model and writes its weights into ``data``.
 
     Args:
         source: weights and spec.
         formats: how matrices are stored.
+        cache: how keys and values are stored.
         context_length: positions that the rotary tables cover.
         data: receives the weights in the order of the graph.
 
     Raises:
         ConversionError: when a tensor is missing, has a wrong shape, or is not used.
     """
-    model = _DecoderBuilder(source, formats, context_length, data).build()
+    model = _DecoderBuilder(source, formats, cache, context_length, data).build()
     source.check_all_read()
     return model
 
@@ -46,10 +54,13 @@ def build_decoder(source: WeightSource, formats: WeightFormats, context_length: 
 class _DecoderBuilder:
     """Walks through the layers once."""
 
-    def __init__(self, source: WeightSource, formats: WeightFormats, context_length: int, data: TensorFile) -> None:
+    def __init__(
+        self, source: WeightSource, formats: WeightFormats, cache: FloatPrecision, context_length: int, data: TensorFile
+    ) -> None:
         self._source = source
         self._spec = source.spec
         self._formats = formats
+        self._cache_dtype = _CACHE_DTYPES[cache]
         self._context_length = context_length
         self._graph = GraphWriter(data, _TOKENS)
         self._matrices: dict[str, Matrix] = {}
@@ -82,8 +93,6 @@ class _DecoderBuilder:
 
     def _declare_inputs(self) -> None:
         spec = self._spec
-        float32 = ir.DataType.FLOAT
-        cache: list[int | str] = ["num_blocks", "block_size", spec.num_kv_heads, spec.head_size]
         self._input_ids = self._graph.input("input_ids", ir.DataType.INT64, [_TOKENS])
         self._cumulative = self._graph.input("cumulative_sequence_lengths", ir.DataType.INT32, ["num_rows_plus_one"])
         self._past = self._graph.input("past_sequence_lengths", ir.DataType.INT32, ["num_rows"])
@@ -91,7 +100,10 @@ class _DecoderBuilder:
         self._metadata = self._graph.input("attention_metadata", ir.DataType.INT32, [3])
         self._logits_indices = self._graph.input("logits_indices", ir.DataType.INT64, [_LOGITS])
         self._caches = [
-            [self._graph.input(f"past_key_values.{layer}.{side}", float32, cache) for side in ("key", "value")]
+            [
+                self._graph.input(f"past_key_values.{layer}.{side}", self._cache_dtype, self._cache_dims)
+                for side in ("key", "value")
+            ]
             for layer in range(spec.num_layers)
         ]
         tables = rotary_tables(spec.rope, spec.head_size, self._context_length, self._source.rotary_divisors())
@@ -243,5 +255,8 @@ class _DecoderBuilder:
         return self._graph.store(name, self._source.read(name, size))
 
     def _cache_output(self, layer: int, side: str) -> ir.Value:
-        dims = ("num_blocks", "block_size", self._spec.num_kv_heads, self._spec.head_size)
-        return self._graph.value(f"present.{layer}.{side}", *dims)
+        return self._graph.value(f"present.{layer}.{side}", *self._cache_dims, dtype=self._cache_dtype)
+
+    @property
+    def _cache_dims(self) -> list[int | str]:
+        return ["num_blocks", "block_size", self._spec.num_kv_heads, self._spec.head_size]

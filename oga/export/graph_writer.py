@@ -53,9 +53,9 @@ class GraphWriter:
             )
         return self._initializers[name]
 
-    def value(self, name: str, *dims: int | str) -> ir.Value:
-        """A float value that a node will compute."""
-        return _typed(name, ir.DataType.FLOAT, dims)
+    def value(self, name: str, *dims: int | str, dtype: ir.DataType = ir.DataType.FLOAT) -> ir.Value:
+        """A value that a node will compute."""
+        return _typed(name, dtype, dims)
 
     def node(
         self,

@@ -1,4 +1,4 @@
-"""How the weights of a converted model are stored: what may be asked for, and what that means for each matrix."""
+"""How a converted model stores its weights, and the keys and values that it computes: what may be asked for."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from oga.export.errors import ConversionError
 
 Precision = Literal["fp32", "bf16", "fp16", "int8", "int4"]
 FloatPrecision = Literal["fp32", "bf16", "fp16"]
+CachePrecision = Literal["auto", "fp32", "bf16", "fp16"]
 # The models that are at hand are small, and 8-bit activations cost them noticeably more than they save.
 DEFAULT_PRECISION: Precision = "fp32"
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8", "int4")
+DEFAULT_CACHE: CachePrecision = "auto"
+CACHES: tuple[CachePrecision, ...] = ("auto", "fp32", "bf16", "fp16")
 BLOCK_SIZES = (16, 32, 64, 128, 256)
 DEFAULT_BLOCK_SIZE = 32
 # The embedding and the head: what --head-precision speaks of.
@@ -94,3 +97,22 @@ class WeightFormats:
     def _head_precision(self, stored_bits: int) -> Precision:
         """Whoever stored only the head in wider blocks meant it: a second, coarser rounding would undo that."""
         return "int8" if self.precision == "int4" and 4 < stored_bits <= 8 else self.precision
+
+
+def cache_precision(cache: CachePrecision, precision: Precision) -> FloatPrecision:
+    """How keys and values are stored.
+
+    Args:
+        cache: what was asked for.
+        precision: of the matrices, by which "auto" decides.
+
+    Raises:
+        ConversionError: when there is no such cache.
+    """
+    if cache not in CACHES:
+        raise ConversionError(f'cache "{cache}" is unknown; known: {", ".join(CACHES)}')
+    if cache != "auto":
+        return cache
+    # Narrow weights, and activations rounded for them, move the logits further than rounded keys and values do, and half
+    # a cache is read in half the time; but whoever asks for full precision means all of it.
+    return "fp32" if precision == "fp32" else "bf16"

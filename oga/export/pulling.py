@@ -28,7 +28,7 @@ from oga.export.precision import DEFAULT_PRECISION, PRECISIONS, Precision
 Progress = Callable[[str, int, int], None]
 
 # Raised when folders of an older converter should not be used any more: they are wrong, or slower than need be.
-_FOLDER_FORMAT = 2
+_FOLDER_FORMAT = 3
 _CHUNK_BYTES = 1 << 20
 
 
@@ -74,7 +74,7 @@ def pull(
     Args:
         name: a key of ``MODELS``.
         cache_dir: where to keep it: ``$OGA_CACHE``, else ``oga`` in the user's cache folder, when not given.
-        precision: see ``convert``.
+        precision: see ``convert``; keys and values are stored as ``cache="auto"`` says there.
         force: convert again.
         progress: called with (what is being done, amount done, amount in all); both amounts are 0 while unknown.
 

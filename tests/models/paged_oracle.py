@@ -346,7 +346,7 @@ class PagedRunner:
         order = np.random.default_rng(self.seed).permutation(count).astype(np.int32)
         self._free = list(order.reshape(-1)[: self.max_rows * self.blocks_per_row].reshape(self.max_rows, -1))
         self._caches = {
-            value.name: np.full((count, self.block_size, *_fixed_dims(value)[2:]), np.nan, np.float32)
+            value.name: np.full((count, self.block_size, *_fixed_dims(value)[2:]), np.nan, _dtype(value))
             for value in model.graph.input
             if value.name.startswith("past_key_values.")
         }
@@ -396,3 +396,7 @@ class PagedRunner:
 
 def _fixed_dims(value: onnx.ValueInfoProto) -> list[int]:
     return [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+
+
+def _dtype(value: onnx.ValueInfoProto) -> np.dtype[Any]:
+    return onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)

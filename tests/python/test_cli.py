@@ -179,13 +179,15 @@ def test_convert_writes_a_folder_that_runs(invoke: Invoke, tmp_path: Path) -> No
     source, target = write_tiny_llama(tmp_path / "source"), tmp_path / "target folder"
     done = invoke("convert", source, target, "--precision", "int8")
     assert done.exit_code == 0, done.output
+    assert ", int8, bf16 cache, 256 tokens of context" in done.stdout
     assert f"Run it: oga run '{target}'" in done.stdout
     assert invoke("run", target, "x", "-n", 3).exit_code == 0
     again = invoke("convert", source, target)
     assert again.exit_code == 1
     assert str(target) in again.stderr
-    report = json.loads(invoke("convert", source, target, "--force", "--json").stdout)
+    report = json.loads(invoke("convert", source, target, "--cache", "fp16", "--force", "--json").stdout)
     assert report["folder"] == str(target)
+    assert (report["precision"], report["cache"]) == ("fp32", "fp16")
 
 
 def test_convert_stores_blocks_as_it_is_told_or_says_what_does_not_go_together(invoke: Invoke, tmp_path: Path) -> None:
@@ -309,6 +311,7 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["run", "{model}", "hi", "-n", "0"], 2, "--max-tokens"),
     (["run", "{model}", "hi", "--seed", "x"], 2, "--seed"),
     (["convert", "a", "b", "--precision", "int3"], 2, "int3"),
+    (["convert", "a", "b", "--cache", "int8"], 2, "'auto', 'fp32', 'bf16'"),
     (["fly"], 2, "fly"),
     (["run", "{model}", "hi", "--nonsense"], 2, "--nonsense"),
 ]

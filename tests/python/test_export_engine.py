@@ -25,6 +25,9 @@ FORMATS: dict[str, dict[str, Any]] = {
     "int8": {"precision": "int8"},
     "bf16": {"precision": "bf16"},
     "fp16 with an fp32 head": {"precision": "fp16", "head_precision": "fp32"},
+    "fp32 with a bf16 cache": {"cache": "bf16"},
+    "fp32 with an fp16 cache": {"cache": "fp16"},
+    "int8 with an fp32 cache": {"precision": "int8", "cache": "fp32"},
 }
 
 

@@ -106,7 +106,7 @@ def test_int8_stands_for_the_decoded_weights_of_super_blocks(kind: Kind, tmp_pat
 def test_logits_are_those_of_transformers_on_the_decoded_weights(precision: Any, tmp_path: Path) -> None:
     kinds = {"": Kind.Q4_0, "token_embd": Kind.Q8_0, "ffn_down": Kind.Q4_0 if precision == "int4" else Kind.Q5_0}
     source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds=kinds)
-    convert(source, tmp_path / "model", precision=precision)
+    convert(source, tmp_path / "model", precision=precision, cache="fp32")
     tokens = np.random.default_rng(0).integers(0, 512, 20).tolist()
     wanted = reference_logits(load_reference(source), tokens)
     runner = PagedRunner(tmp_path / "model")
@@ -198,7 +198,7 @@ def test_an_int4_embedding_with_any_zero_points_computes_what_its_blocks_say(
     kind: Kind, columns: int, tmp_path: Path
 ) -> None:
     source = write_tiny_gguf(tmp_path / "tiny.gguf", kinds={"": kind}, hidden_size=columns)
-    convert(source, tmp_path / "model", precision="int4")
+    convert(source, tmp_path / "model", precision="int4", cache="fp32")
     reference = load_reference(source)
     parameters = dict(reference.named_parameters())
     with torch.no_grad():

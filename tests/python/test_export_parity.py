@@ -119,7 +119,7 @@ def test_blocks_compute_the_logits_of_transformers_on_the_rounded_weights(
 ) -> None:
     options, allowed = BLOCKS[blocks]
     source = write_tiny_llama(tmp_path / "source", **CASES[case])
-    convert(source, tmp_path / "model", **options)
+    convert(source, tmp_path / "model", **options, cache="fp32")
     reference = load_reference(source)
     parameters = dict(reference.named_parameters())
     weights = block_weights(tmp_path / "model")
@@ -144,7 +144,7 @@ def test_sixteen_bits_compute_the_logits_of_transformers_on_the_rounded_weights(
     case: str, precision: Any, tmp_path: Path
 ) -> None:
     source = write_tiny_llama(tmp_path / "source", **CASES[case])
-    convert(source, tmp_path / "model", precision=precision)
+    convert(source, tmp_path / "model", precision=precision, cache="fp32")
     reference = load_reference(source)
     halves = {"bf16": torch.bfloat16, "fp16": torch.float16}[precision]
     with torch.no_grad():
