@@ -69,6 +69,8 @@ struct HalvesLanes : CommonLanes {
     const __m512i low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
     return _mm512_permutexvar_ps(which_eight == 0 ? low : _mm512_add_epi32(low, _mm512_set1_epi32(8)), v);
   }
+  // To the nearest, ties to even; a denormal is zero, and a NaN stays one.
+  static inline __m256i RoundSixteen(Vec v) { return (__m256i)_mm512_cvtneps_pbh(v); }
   // Sixteen columns, of which each argument has eight.
   static inline __m512bh RoundHalves(Vec low_columns, Vec high_columns) {
     return _mm512_cvtne2ps_pbh(high_columns, low_columns);
@@ -95,14 +97,12 @@ struct ChainLanes : HalvesLanes {
   static inline Weights LoadWeights(const float* p) {
     return {(__m512bh)_mm512_loadu_si512(p), (__m512bh)_mm512_loadu_si512(p + 16)};
   }
-  // Eight words, the even and the odd chain's by turns.
+  // Eight words, the even and the odd chain's by turns: of four positions the third and the first, the fourth and the
+  // second.
   static inline void StageActivations(Vec v, float* p) {
-    const __m512i bits = _mm512_castps_si512(RoundActivations(v));
-    const __m512i upper = _mm512_setr_epi32(0, 1, 4, 5, 8, 9, 12, 13, 0, 0, 0, 0, 0, 0, 0, 0);
-    const __m512i lower = _mm512_setr_epi32(2, 3, 6, 7, 10, 11, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0);
-    const __m512i words = _mm512_or_si512(_mm512_permutexvar_epi32(upper, bits),
-                                          _mm512_permutexvar_epi32(lower, _mm512_srli_epi32(bits, 16)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_castsi512_si256(words));
+    const __m256i order = _mm256_setr_epi8(4, 5, 0, 1, 6, 7, 2, 3, 12, 13, 8, 9, 14, 15, 10, 11, 4, 5, 0, 1, 6, 7, 2, 3,
+                                           12, 13, 8, 9, 14, 15, 10, 11);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_shuffle_epi8(RoundSixteen(v), order));
   }
   static inline Vec MulAdd(__m512bh weights, Vec activations, Vec sum) {
     return _mm512_dpbf16_ps(sum, weights, (__m512bh)activations);
@@ -120,8 +120,7 @@ struct PairLanes : HalvesLanes {
   static inline void StoreWeights(float* p, Weights weights) { _mm512_storeu_si512(p, (__m512i)weights); }
   // Rounds sixteen activations and stores their halves side by side.
   static inline void StageHalves(Vec v, uint16_t* p) {
-    const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(RoundActivations(v)), 16);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(bits));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), RoundSixteen(v));
   }
 };
 

@@ -74,13 +74,13 @@ inline void MultiplyRowTile(int32_t rows, const float* decoded, const float* sta
 // The same for any number of rows, in register tiles of nearly equal heights.
 template <class S, int ahead_bytes>
 void MultiplyRows(int32_t rows, const float* decoded, const float* staged, float* sums) {
-  bool first = true;
-  for (int32_t tiles = (rows + S::kWideRows - 1) / S::kWideRows; tiles > 0; --tiles) {
-    const int32_t take = (rows + tiles - 1) / tiles;
-    first ? MultiplyRowTile<S, ahead_bytes>(take, decoded, staged, sums)
-          : MultiplyRowTile<S, 0>(take, decoded, staged, sums);
-    first = false;
-    rows -= take;
+  const int32_t tiles = (rows + S::kWideRows - 1) / S::kWideRows;
+  if (tiles == 0) return;
+  const int32_t least = rows / tiles, taller = rows % tiles;
+  for (int32_t tile = 0; tile < tiles; ++tile) {
+    const int32_t take = least + (tile < taller ? 1 : 0);
+    tile == 0 ? MultiplyRowTile<S, ahead_bytes>(take, decoded, staged, sums)
+              : MultiplyRowTile<S, 0>(take, decoded, staged, sums);
     staged += take * 2 * S::kUnitSteps;
     sums += take * kPanelColumns;
   }

@@ -13,6 +13,7 @@ struct Avx2 {
   using Factor = __m256;
   static constexpr size_t kBytes = 32;
   static constexpr int kFlops = 16;
+  static constexpr int kSums = 12;
 
   static Bits Load(const uint8_t* from) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(from)); }
   static Bits Add(Bits a, Bits b) { return _mm256_add_epi64(a, b); }

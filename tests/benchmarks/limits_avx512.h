@@ -23,6 +23,7 @@ struct Avx512 {
   using Factor = __m512;
   static constexpr size_t kBytes = 64;
   static constexpr int kFlops = 32;
+  static constexpr int kSums = 16;
 
   static Bits Load(const uint8_t* from) { return _mm512_load_si512(from); }
   static Bits Add(Bits a, Bits b) { return _mm512_add_epi64(a, b); }

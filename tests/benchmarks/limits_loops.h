@@ -1,8 +1,8 @@
 // The loops of limits.h over a vector type, for the files that are compiled for an instruction set.
 //
 // `V` has: Bits, Load(const uint8_t*) -> Bits, Add(Bits, Bits) -> Bits, Sum(Bits) -> uint64_t; Sums (of products),
-// Begin(float) -> Sums, Factor, Make(float) -> Factor, MultiplyAdd(Sums, Factor, Factor) -> Sums, First(Sums) -> float; kBytes of a vector and
-// kFlops of a multiply-add.
+// Begin(float) -> Sums, Factor, Make(float) -> Factor, MultiplyAdd(Sums, Factor, Factor) -> Sums, First(Sums) -> float; kBytes of a vector,
+// kFlops of a multiply-add, and kSums: sums that hide what one takes, and fit the registers.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,6 @@
 namespace oga::benchmarks {
 namespace {
 
-inline constexpr int kSums = 12;             // enough to hide what a multiply-add takes; they fit the registers
 inline constexpr size_t kAheadBytes = 4096;  // the hardware prefetches to the end of a page only
 inline constexpr size_t kStrideBytes = 512;
 
@@ -35,11 +34,12 @@ uint64_t ReadLoop(const uint8_t* data, size_t bytes) {
 template <class V>
 float MultiplyLoop(int64_t rounds) {
   const typename V::Factor a = V::Make(0.5f), b = V::Make(0.25f);
-  typename V::Sums sums[kSums];
+  typename V::Sums sums[V::kSums];
   // Each begins with another number, so that none can stand for the others.
-  for (int i = 0; i < kSums; ++i) sums[i] = V::Begin(static_cast<float>(i));
+  for (int i = 0; i < V::kSums; ++i) sums[i] = V::Begin(static_cast<float>(i));
   for (int64_t round = 0; round < rounds; ++round) {
-    for (auto& sum : sums) sum = V::MultiplyAdd(sum, a, b);
+#pragma GCC unroll 32
+    for (int i = 0; i < V::kSums; ++i) sums[i] = V::MultiplyAdd(sums[i], a, b);
   }
   float total = 0;
   for (const auto& sum : sums) total += V::First(sum);
@@ -47,7 +47,7 @@ float MultiplyLoop(int64_t rounds) {
 }
 
 template <class V>
-inline constexpr LimitLoops kLoops = {ReadLoop<V>, MultiplyLoop<V>, static_cast<double>(V::kFlops* kSums)};
+inline constexpr LimitLoops kLoops = {ReadLoop<V>, MultiplyLoop<V>, static_cast<double>(V::kFlops* V::kSums)};
 
 }  // namespace
 }  // namespace oga::benchmarks

@@ -12,6 +12,7 @@ struct Portable {
   using Factor = Sums;
   static constexpr size_t kBytes = 16;
   static constexpr int kFlops = 8;
+  static constexpr int kSums = 12;
 
   static Bits Load(const uint8_t* from) {
     Bits bits;
