@@ -6,40 +6,15 @@
 
 #include "base/check.h"
 #include "search/random.h"
+#include "search/row_scan.h"
 
 namespace oga::search {
 
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Independent lanes, because one running maximum or sum is a chain of dependent operations over the whole vocabulary.
+// Independent lanes, because one running sum is a chain of dependent operations over the whole vocabulary.
 constexpr size_t kLanes = 16;
-
-struct RowRange {
-  bool bad = false;  // holds NaN or +infinity
-  float highest = -kInfinity;
-};
-
-RowRange RangeOf(std::span<const float> row) {
-  float highest[kLanes];
-  uint32_t bad[kLanes] = {};
-  std::fill(std::begin(highest), std::end(highest), -kInfinity);
-  const size_t whole = row.size() - row.size() % kLanes;
-  const auto look = [&](float value, size_t lane) {
-    bad[lane] |= !(value < kInfinity);  // true for NaN too
-    highest[lane] = value > highest[lane] ? value : highest[lane];
-  };
-  for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) look(row[i + lane], lane);
-  }
-  for (size_t i = whole; i < row.size(); ++i) look(row[i], i - whole);
-  RowRange range;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    range.bad |= bad[lane] != 0;
-    range.highest = std::max(range.highest, highest[lane]);
-  }
-  return range;
-}
 
 // Of the finite scores; as the mean square of the distances from the highest, whose size is that of the result.
 double StandardDeviation(std::span<const float> scores, float highest) {
@@ -90,8 +65,7 @@ SampleOutcome Sampler::Sample(const SampleInputs& inputs) {
   if (range.highest == -kInfinity) return {.status = SampleStatus::kNoCandidate};
   SampleOutcome outcome;
   if (inputs.settings->greedy()) {
-    const auto lowest_id = std::find(scores.begin(), scores.end(), range.highest);
-    outcome.token = static_cast<TokenId>(lowest_id - scores.begin());
+    outcome.token = static_cast<TokenId>(FirstPlaceOf(range.highest, scores));
   } else {
     outcome.token = DrawToken(inputs, scores, range.highest);
   }
