@@ -117,6 +117,7 @@ class PairAttention {
     for (int32_t i = 0; i < head_units_ * unit_rows_; i += 16) Simd::Store(weighted_ + i, Simd::Broadcast(0.0f));
     const int32_t most = Lower(kMostUnits / head_units_, Units::kRunUnits);
     for (int32_t unit = first_unit_; unit < end_unit_; unit += most) Weigh(unit, Lower(unit + most, end_unit_));
+    for (int32_t i = 0; i < head_units_ * unit_rows_; i += kPanelColumns) Units::Straighten(weighted_ + i);
   }
 
   // The queries of the tile's kv head `head` that see any of the positions.

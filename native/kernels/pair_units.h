@@ -90,13 +90,17 @@ struct PairOps {
     }
   }
 
-  // Words of two rows' numbers: sixteen columns from `half` * 16 on.
+  // Words of two rows' numbers for the halves of a unit. Columns come in another order, which is the cheapest: each half
+  // has every other four of them. Straighten puts the sums of 32 columns in order.
   template <int half>
   static inline __m512i Interleave(__m512i lower, __m512i upper) {
-    const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
-                                           37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
-    const __m512i index = half == 0 ? first : _mm512_add_epi16(first, _mm512_set1_epi16(16));
-    return _mm512_permutex2var_epi16(lower, index, upper);
+    return half == 0 ? _mm512_unpacklo_epi16(lower, upper) : _mm512_unpackhi_epi16(lower, upper);
+  }
+  static inline void Straighten(float* sums) {
+    const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+    const __m512 low = _mm512_load_ps(sums), high = _mm512_load_ps(sums + 16);
+    _mm512_store_ps(sums, _mm512_permutex2var_ps(low, first, high));
+    _mm512_store_ps(sums + 16, _mm512_permutex2var_ps(low, _mm512_add_epi32(first, _mm512_set1_epi32(8)), high));
   }
 };
 
