@@ -10,7 +10,7 @@ namespace oga::kernels {
 namespace {
 
 constexpr int64_t kPassRows = 512;         // their staged activations bound the scratch memory
-constexpr int32_t kStageRows = 4;         // of one work item of the staging phase
+constexpr int32_t kStageRows = 4;          // of one work item of the staging phase
 constexpr int32_t kRowsStagedAtOnce = 4;   // fewer are not worth waking threads for
 constexpr int64_t kItemBytes = 128 << 10;  // of weights: long enough a stream
 constexpr int64_t kMostItems = 64;         // of a chunk of rows

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "kernels/in_order.h"
 #include "kernels/paged_attention_plan.h"
 #include "kernels/paged_attention_variant.h"
 
@@ -67,16 +68,15 @@ void ForEach(const ParallelFor& parallel_for, size_t count, const Body& body) {
   parallel_for(count, [&body](size_t i) { body(i); });
 }
 
-// Runs of splits are computed a wave at a time, as many as there are slots for, and merged in order between the waves.
+// Runs of splits are computed a wave at a time, as many as there are slots for, and merged in order.
 void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionCall& call, const WorkPlan& plan,
                      const ParallelFor& parallel_for) {
   alignas(64) float memory[kPartialFloats];
   float* const slots = memory + plan.running_slots() * plan.slot_floats();
   for (size_t start = 0; start < plan.split_items(); start += plan.wave_items()) {
     const size_t count = std::min(plan.wave_items(), plan.split_items() - start);
-    ForEach(parallel_for, count,
-            [&](size_t i) { variant.attend_splits(call, plan.RunAt(start + i), slots + i * plan.run_floats()); });
-    for (size_t i = 0; i < count; ++i) {
+    InOrder merges(count);
+    const auto merge = [&](size_t i) {
       const SplitRun run = plan.RunAt(start + i);
       float* const running = memory + run.tile.kv_head / run.tile.num_kv_heads * plan.slot_floats();
       if (plan.Starts(run)) std::fill_n(running, plan.slot_floats(), 0.0f);
@@ -84,7 +84,11 @@ void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionC
         variant.merge(call, run.tile, slots + i * plan.run_floats() + split * plan.slot_floats(), running);
       }
       if (plan.Ends(run)) variant.finish(call, run.tile, running);
-    }
+    };
+    ForEach(parallel_for, count, [&](size_t i) {
+      variant.attend_splits(call, plan.RunAt(start + i), slots + i * plan.run_floats());
+      merges.Finish(i, merge);
+    });
   }
 }
 

@@ -29,8 +29,8 @@ WorkPlan::WorkPlan(const PagedAttentionCall& call, bool may_join_heads) : call_(
     slot_floats_ = std::max(slot_floats_, Queries(row) * query_floats);
   }
   if (splits == 0) return;
-  run_splits_ =
-      static_cast<int32_t>(std::clamp<int64_t>(splits / kBusyItems, 1, std::max(slots() / kWaveItems, int64_t{1})));
+  const int64_t items = kItemsPerThread * threads();
+  run_splits_ = static_cast<int32_t>(std::clamp<int64_t>(splits / items, 1, std::max(slots() / items, int64_t{1})));
   for (int32_t row = 0; row < num_rows(); ++row) split_items_ += SplitItems(row);
 }
 
@@ -38,12 +38,11 @@ WorkPlan::WorkPlan(const PagedAttentionCall& call, bool may_join_heads) : call_(
 // too. That leaves fewer items, and partials so much longer: worth it while there are enough of both.
 void WorkPlan::ChooseJoining() {
   if (num_kv_heads() == 1 || call_.args.shape.num_heads > call_.tile_queries) return;
-  const int64_t threads = std::max(call_.args.num_threads, 1);
   const int64_t partial_floats = int64_t{call_.args.shape.num_heads} * (kPartialHeaderFloats + call_.padded_head_size);
-  if (kPartialFloats / partial_floats - 1 < kSlotsPerThread * threads) return;
+  if (kPartialFloats / partial_floats - 1 < kSlotsPerThread * threads()) return;
   int64_t items = 0;
   for (int32_t row = 0; row < num_rows(); ++row) items += NewTokens(call_.args, row) == 1 ? Splits(row) : 0;
-  joins_heads_ = items >= kItemsPerThread * threads;
+  joins_heads_ = items >= kItemsPerThread * threads();
 }
 
 bool WorkPlan::IsSplit(int32_t row) const {

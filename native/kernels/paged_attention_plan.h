@@ -5,9 +5,11 @@
 // and shares the call with few others, into runs of splits whose partials are merged.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/in_order.h"
 #include "kernels/paged_attention_variant.h"
 
 namespace oga::kernels {
@@ -21,7 +23,7 @@ class WorkPlan {
   size_t tile_items() const { return static_cast<size_t>(tile_items_); }
   size_t split_items() const { return static_cast<size_t>(split_items_); }
   // So many runs have slots for their partials at a time, behind those of what has been merged so far.
-  size_t wave_items() const { return static_cast<size_t>(slots() / run_splits_); }
+  size_t wave_items() const { return std::min(static_cast<size_t>(slots() / run_splits_), InOrder::kMostItems); }
   int64_t running_slots() const { return joins_heads_ ? 1 : num_kv_heads(); }
   int64_t run_floats() const { return run_splits_ * slot_floats_; }
   int64_t slot_floats() const { return slot_floats_; }
@@ -39,6 +41,7 @@ class WorkPlan {
 
  private:
   void ChooseJoining();
+  int64_t threads() const { return std::max(call_.args.num_threads, 1); }
   int32_t num_rows() const { return call_.args.shape.num_rows; }
   int32_t num_kv_heads() const { return call_.args.shape.num_kv_heads; }
   int32_t TileHeads(int32_t row) const { return joins_heads_ && NewTokens(call_.args, row) == 1 ? num_kv_heads() : 1; }

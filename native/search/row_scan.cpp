@@ -23,9 +23,7 @@ inline Four Load(const float* from) {
   return four;
 }
 inline Four All(float value) { return Four{value, value, value, value}; }
-inline Four Choose(FourMasks mask, Four a, Four b) {
-  return (Four)((mask & (FourMasks)a) | (~mask & (FourMasks)b));
-}
+inline Four Choose(FourMasks mask, Four a, Four b) { return (Four)((mask & (FourMasks)a) | (~mask & (FourMasks)b)); }
 inline bool Any(FourMasks mask) { return (mask[0] | mask[1] | mask[2] | mask[3]) != 0; }
 
 inline void Look(float value, RowRange* range) {
