@@ -1,5 +1,5 @@
-// The tiles of AMX: the instructions, and the step that all products over them share. Products are written over `Tiles`,
-// so that tests can run them on the arithmetic that Intel documents where the instructions do not exist.
+// The tiles of AMX: the instructions, and the step that all products over them share. Products are written over
+// `Tiles`, so that tests can run them on the arithmetic that Intel documents where the instructions do not exist.
 //
 // Compiled for the wide variants only; see simd_math.h for linkage.
 #pragma once
@@ -59,7 +59,8 @@ class HardwareTiles {
   static inline uint8_t Byte(int32_t value) { return static_cast<uint8_t>(value); }
 };
 
-// Adds one unit's products to the sums of two tiles of rows (0 and 1, 2 and 3), or of one. `unit` is two tiles of weights.
+// Adds one unit's products to the sums of two tiles of rows (0 and 1, 2 and 3), or of one. `unit` is two tiles of
+// weights.
 template <class Tiles, bool two>
 inline void MultiplyTiles(const void* low, const void* high, const float* unit) {
   Tiles::template Load<4>(low, kTileStride);

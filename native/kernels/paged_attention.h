@@ -6,11 +6,15 @@
 // many tokens, rows or threads share the call. Keys are visited in absolute position order in splits of kKvSplit; each
 // split is reduced by itself, and the splits' results are merged in position order. A thread may therefore take a whole
 // row or a single split of it: the bits are the same. Every query reads the cache, its own key and value included, so
-// that chunking does not show with a narrow cache either. The AVX2 and AVX-512 variants give the same bits; the portable
-// one rounds products and sums separately and agrees with them to a tolerance.
+// that chunking does not show with a narrow cache either.
 //
-// All arithmetic is in single precision: 16-bit activations are widened when they are read and the output is rounded
-// once. An int8 cache is never widened to its values: a key's scale multiplies the query, a value's the output.
+// Within a split there are two arithmetics:
+//   1. In floats: the AVX2 and AVX-512 variants give the same bits; the portable one rounds products and sums separately
+//      and agrees with them to a tolerance.
+//   2. In bfloat16, as paged_attention_pairs.h has it, where the CPU has AVX512_BF16 or AMX and the cache is in bfloat16
+//      or int8, whose numbers bfloat16 holds. Both give the same bits, for AMX by Intel's manual.
+// Queries and keys come in floats (16-bit activations are widened when they are read), and the output is rounded once. An
+// int8 cache is never widened to its values: a key's scale multiplies the query, a value's the output.
 //
 // No thread state, no allocation: work items are handed to `parallel_for`, and scratch of fixed size lies on the stack
 // of the thread that runs an item (about 256 KiB; the calling thread holds another 128 KiB, in which long rows that were

@@ -127,8 +127,8 @@ def test_every_instruction_set_computes_the_same_logits(
         assert same[clear].all()
 
 
-# Instruction sets that multiply in one arithmetic: over a cache in bfloat16 attention has two. AMX is left out, since what
-# its tiles compute is the manual's word here, not ours.
+# Instruction sets of one arithmetic: over a cache in bfloat16, attention has two. AMX is left out: what its tiles
+# compute is its manual's word.
 SAME_BITS = {"fp32": [["avx2", "avx512", "avx512_bf16"]], "bf16": [["avx2", "avx512"], ["avx512_bf16"]]}
 
 
