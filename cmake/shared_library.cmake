@@ -13,4 +13,6 @@ target_link_options(oga PRIVATE -Wl,-z,nodelete)
 # A host may bring another C++ library, so ours is linked in; a sanitizer needs the shared one to see exceptions.
 if(NOT OGA_SANITIZE)
   target_link_options(oga PRIVATE -static-libstdc++ -static-libgcc)
+else()
+  target_precompile_headers(oga PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/capi/boundary.h)  # as oga_core
 endif()

@@ -33,9 +33,7 @@ oga_add_test(capi_plugin_test $<TARGET_FILE:oga>)
 
 # The boundary over the scripted executor: what only happens when executions or allocations fail.
 file(GLOB boundary_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/capi/boundary/*.cpp)
-file(GLOB boundary_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/native/capi/*.cpp)
-add_executable(test_capi_boundary ${boundary_tests} ${boundary_sources}
+add_executable(test_capi_boundary ${boundary_tests} $<TARGET_OBJECTS:oga>
                                   ${CMAKE_CURRENT_SOURCE_DIR}/simulation/allocation_guard.cpp)
-target_include_directories(test_capi_boundary PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(test_capi_boundary PRIVATE oga_core GTest::gtest_main)
-oga_add_test(test_capi_boundary --gtest_output=xml:${CMAKE_CURRENT_BINARY_DIR}/results/test_capi_boundary.xml)
+target_link_libraries(test_capi_boundary PRIVATE test_worlds oga_core)
+oga_add_gtest(test_capi_boundary)

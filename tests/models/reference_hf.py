@@ -14,6 +14,9 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
+# Models this small gain little from more threads, which on a busy machine mostly wait for one another.
+torch.set_num_threads(1)
+
 _PARTS = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tiny_models import LIMITS, tiny_folder
@@ -60,6 +61,30 @@ def poisoned_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     weights["model.embed_tokens.weight"][[300, tiny_tokenizer(512).token_to_id("Z")]] = float("nan")
     save_file(weights, source / "model.safetensors", metadata={"format": "pt"})
     return export.convert(source, home / "model", precision="fp32").folder
+
+
+@pytest.fixture(scope="session")
+def smollm2_source() -> Path:
+    """The GGUF file of SmolLM2-135M-Instruct."""
+    from oga.export import fetch_source
+
+    return fetch_source("smollm2")
+
+
+@pytest.fixture(scope="session")
+def smollm2_folder(smollm2_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SmolLM2 converted in full precision. No test changes it."""
+    from oga.export import convert
+
+    return convert(smollm2_source, tmp_path_factory.mktemp("smollm2") / "fp32", precision="fp32").folder
+
+
+@pytest.fixture(scope="session")
+def smollm2_reference(smollm2_source: Path) -> Any:
+    """SmolLM2 in transformers, which takes seconds to load."""
+    from reference_hf import load_reference
+
+    return load_reference(smollm2_source)
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ import pytest
 import regex
 from exported import arrays_of, block_shapes, block_weights
 from paged_oracle import PagedRunner
-from reference_hf import load_reference, reference_greedy
+from reference_hf import reference_greedy
 from tokenizers import Tokenizer
 
-from oga.export import convert, fetch_source
+from oga.export import convert
 
 TEXTS = (
     "Hello, world!",
@@ -39,23 +39,13 @@ NEW_TOKENS = 10
 
 
 @pytest.fixture(scope="module")
-def source() -> Path:
-    return fetch_source("smollm2")
+def tokenizer(smollm2_folder: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(smollm2_folder / "tokenizer.json"))
 
 
 @pytest.fixture(scope="module")
-def folder(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return convert(source, tmp_path_factory.mktemp("smollm2") / "fp32").folder
-
-
-@pytest.fixture(scope="module")
-def tokenizer(folder: Path) -> Tokenizer:
-    return Tokenizer.from_file(str(folder / "tokenizer.json"))
-
-
-@pytest.fixture(scope="module")
-def metadata(source: Path) -> dict[str, Any]:
-    reader = gguf.GGUFReader(source)
+def metadata(smollm2_source: Path) -> dict[str, Any]:
+    reader = gguf.GGUFReader(smollm2_source)
     return {name: field.contents() for name, field in reader.fields.items() if name.startswith("tokenizer.")}
 
 
@@ -105,10 +95,10 @@ def test_text_becomes_the_tokens_of_a_tokenizer_written_from_the_definition(
     assert tokenizer.decode(found) == text
 
 
-def test_the_vocabulary_is_the_files(tokenizer: Tokenizer, metadata: dict[str, Any], folder: Path) -> None:
+def test_the_vocabulary_is_the_files(tokenizer: Tokenizer, metadata: dict[str, Any], smollm2_folder: Path) -> None:
     tokens = metadata["tokenizer.ggml.tokens"]
     assert tokenizer.get_vocab() == {text: token for token, text in enumerate(tokens)}
-    merges = json.loads((folder / "tokenizer.json").read_text())["model"]["merges"]
+    merges = json.loads((smollm2_folder / "tokenizer.json").read_text())["model"]["merges"]
     assert [" ".join(merge) for merge in merges] == metadata["tokenizer.ggml.merges"]
 
 
@@ -120,42 +110,41 @@ def test_chat_markers_are_single_tokens_that_decoding_leaves_out(tokenizer: Toke
     assert tokenizer.decode(encoded.ids, skip_special_tokens=False) == "<|im_start|>user\nHi 42<|im_end|>\n"
 
 
-def test_the_manifest_says_what_the_file_says(folder: Path, metadata: dict[str, Any]) -> None:
-    manifest = json.loads((folder / "genai_config.json").read_text())
+def test_the_manifest_says_what_the_file_says(smollm2_folder: Path, metadata: dict[str, Any]) -> None:
+    manifest = json.loads((smollm2_folder / "genai_config.json").read_text())
     model = manifest["model"]
     special = [model[name] for name in ("bos_token_id", "eos_token_id", "pad_token_id")]
     assert special == [1, [2], 2]
     assert (model["type"], model["vocab_size"], model["context_length"]) == ("llama", 49152, 8192)
     names = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_size", "hidden_size")
     assert [model["decoder"][name] for name in names] == [30, 9, 3, 64, 576]
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings = json.loads((smollm2_folder / "tokenizer_config.json").read_text())
     assert settings["chat_template"] == metadata["tokenizer.chat_template"]
 
 
 def test_greedy_answers_are_those_of_transformers_alone_and_together(
-    source: Path, folder: Path, tokenizer: Tokenizer
+    smollm2_reference: Any, smollm2_folder: Path, tokenizer: Tokenizer
 ) -> None:
-    reference = load_reference(source)
-    template = jinja2.Template(json.loads((folder / "tokenizer_config.json").read_text())["chat_template"])
+    template = jinja2.Template(json.loads((smollm2_folder / "tokenizer_config.json").read_text())["chat_template"])
     prompts = {}
     for row, text in enumerate(PROMPTS):
         chat = template.render(messages=[{"role": "user", "content": text}], add_generation_prompt=True)
         prompts[row] = tokenizer.encode(chat).ids
-    wanted = {row: reference_greedy(reference, prompt, NEW_TOKENS, eos=[2]) for row, prompt in prompts.items()}
-    assert greedy_together(PagedRunner(folder, block_size=16, max_rows=len(prompts)), prompts) == wanted
+    wanted = {row: reference_greedy(smollm2_reference, prompt, NEW_TOKENS, eos=[2]) for row, prompt in prompts.items()}
+    assert greedy_together(PagedRunner(smollm2_folder, block_size=16, max_rows=len(prompts)), prompts) == wanted
     assert "Paris" in tokenizer.decode(wanted[0])
 
 
-def test_int4_holds_exactly_the_weights_of_the_file(source: Path, folder: Path, tmp_path: Path) -> None:
-    small = convert(source, tmp_path / "int4", precision="int4").folder
+def test_int4_holds_exactly_the_weights_of_the_file(smollm2_source: Path, smollm2_folder: Path, tmp_path: Path) -> None:
+    small = convert(smollm2_source, tmp_path / "int4", precision="int4").folder
     shapes = block_shapes(small)
     assert shapes.pop("model.embed_tokens") == (8, 32, False)  # as the file has it
     assert set(shapes.values()) == {(4, 32, True)}
-    wanted = arrays_of(folder)
+    wanted = arrays_of(smollm2_folder)
     for name, values in block_weights(small).items():
         np.testing.assert_allclose(values, wanted[name], rtol=0, atol=1e-6, err_msg=name)
     size = (small / "model.onnx.data").stat().st_size
-    assert size < 0.25 * (folder / "model.onnx.data").stat().st_size
+    assert size < 0.25 * (smollm2_folder / "model.onnx.data").stat().st_size
 
 
 def greedy_together(runner: PagedRunner, prompts: dict[int, list[int]]) -> dict[int, list[int]]:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import oga
-from oga.export import convert, fetch_source
 
 PROMPTS = ("What is the capital of France?", "Write one sentence about the sea.", "Why is the sky blue?")
 NEW_TOKENS = 48
@@ -19,18 +18,8 @@ CACHE = {"block_size": 16, "num_blocks": 64}
 
 
 @pytest.fixture(scope="module")
-def source() -> Path:
-    return fetch_source("smollm2")
-
-
-@pytest.fixture(scope="module")
-def folder(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return convert(source, tmp_path_factory.mktemp("smollm2") / "fp32", precision="fp32").folder
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> Iterator[oga.Model]:
-    with oga.Model(folder) as loaded:
+def model(smollm2_folder: Path) -> Iterator[oga.Model]:
+    with oga.Model(smollm2_folder) as loaded:
         yield loaded
 
 
@@ -41,12 +30,11 @@ def prompts(model: oga.Model) -> list[list[int]]:
 
 
 @pytest.fixture(scope="module")
-def wanted(source: Path, prompts: list[list[int]]) -> list[list[int]]:
+def wanted(smollm2_reference: Any, prompts: list[list[int]]) -> list[list[int]]:
     """What transformers answers with the same fp32 weights."""
-    from reference_hf import load_reference, reference_greedy
+    from reference_hf import reference_greedy
 
-    reference = load_reference(source)
-    return [reference_greedy(reference, prompt, NEW_TOKENS, eos=[2]) for prompt in prompts]
+    return [reference_greedy(smollm2_reference, prompt, NEW_TOKENS, eos=[2]) for prompt in prompts]
 
 
 def together(folder: Path, prompts: list[list[int]], search: dict[str, Any], **limits: int) -> list[list[int]]:
@@ -60,9 +48,9 @@ def together(folder: Path, prompts: list[list[int]], search: dict[str, Any], **l
 
 
 def test_greedy_answers_alone_are_those_of_transformers(
-    folder: Path, prompts: list[list[int]], wanted: list[list[int]]
+    smollm2_folder: Path, prompts: list[list[int]], wanted: list[list[int]]
 ) -> None:
-    assert [together(folder, [prompt], {})[0] for prompt in prompts] == wanted
+    assert [together(smollm2_folder, [prompt], {})[0] for prompt in prompts] == wanted
 
 
 @pytest.mark.parametrize(
@@ -76,13 +64,19 @@ def test_greedy_answers_alone_are_those_of_transformers(
     ids=["together", "7 tokens a step", "chunks of 3", "2 rows in a tight cache"],
 )
 def test_greedy_answers_together_are_those_of_transformers(
-    folder: Path, prompts: list[list[int]], wanted: list[list[int]], search: dict[str, Any], limits: dict[str, int]
+    smollm2_folder: Path,
+    prompts: list[list[int]],
+    wanted: list[list[int]],
+    search: dict[str, Any],
+    limits: dict[str, int],
 ) -> None:
-    assert together(folder, prompts, search, **limits) == wanted
+    assert together(smollm2_folder, prompts, search, **limits) == wanted
 
 
-def test_the_command_knows_the_capital_of_france(folder: Path, model: oga.Model, wanted: list[list[int]]) -> None:
-    command = [sys.executable, "-m", "oga", "run", folder, *PROMPTS, "-n", str(NEW_TOKENS), "-q"]
+def test_the_command_knows_the_capital_of_france(
+    smollm2_folder: Path, model: oga.Model, wanted: list[list[int]]
+) -> None:
+    command = [sys.executable, "-m", "oga", "run", smollm2_folder, *PROMPTS, "-n", str(NEW_TOKENS), "-q"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "\n\n".join(model.tokenizer.decode(tokens) for tokens in wanted) + "\n"

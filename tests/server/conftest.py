@@ -18,7 +18,7 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.append(str(TESTS / "models"))
 sys.path.append(str(TESTS / "python"))
 
-from running import BOS, ENGINE, Running, started  # noqa: E402
+from running import BOS, ENGINE, Running, plain_client, started  # noqa: E402
 
 from oga import export  # noqa: E402
 from oga.server import ModelSource, ServerSettings  # noqa: E402
@@ -136,12 +136,13 @@ def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def client(server: Running) -> Iterator[openai.OpenAI]:
     """The official client."""
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as created:
+    plain = openai.DefaultHttpxClient(verify=False)  # as plain_client
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, http_client=plain) as created:
         yield created
 
 
 @pytest.fixture
 def http(server: Running) -> Iterator[httpx.Client]:
     """A plain client."""
-    with httpx.Client(base_url=server.url, timeout=30) as created:
+    with plain_client(server.url) as created:
         yield created

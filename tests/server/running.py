@@ -73,6 +73,11 @@ async def _request_tasks() -> list[str]:
             and "_request_tasks" not in repr(task)]  # fmt: skip
 
 
+def plain_client(url: str) -> httpx.Client:
+    """A client without certificates: they take 20 ms to load, and the servers of tests speak plain HTTP."""
+    return httpx.Client(base_url=url, timeout=30, verify=False)
+
+
 @contextlib.contextmanager
 def started(settings: ServerSettings) -> Iterator[Running]:
     """A server until the block ends; then it must stop by itself."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from running import Running, ask
+from running import Running, ask, plain_client
 
 LONGEST_GAP_SECONDS = 0.2
 LONGEST_ANSWER_SECONDS = 1.0
@@ -124,7 +124,7 @@ def test_a_hostile_body_is_refused_quickly_and_disturbs_nobody(
 def attempt(server: Running, path: str, body: bytes, arrivals: list[float]) -> tuple[float, float]:
     """Sends a body; how long the refusal took, and the longest gap in the answer beside it."""
     response: httpx.Response | None = None
-    with httpx.Client(base_url=server.url, timeout=30) as http:
+    with plain_client(server.url) as http:
         http.get("/health")
         start = time.monotonic()
         if len(body) > 16 * 2**20:

@@ -1,8 +1,8 @@
 // Tokenizers of every kind and what the `tokenizers` library makes of them, as tests/models/build_texts.py wrote it.
 #pragma once
 
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,23 +11,14 @@
 namespace oga::test {
 
 // The kinds of tests/models/text_kinds.py.
-inline const std::vector<std::string>& TextKinds() {
-  static const std::vector<std::string> kinds{"byte_level",     "byte_level_prefix",
-                                              "llama3",         "qwen2",
-                                              "smollm2",        "merges_as_text",
-                                              "holes",          "llama2",
-                                              "mistral",        "gemma",
-                                              "normalized",     "single_words",
-                                              "unigram_always", "unigram_first",
-                                              "unigram_never",  "words"};
-  return kinds;
-}
+const std::vector<std::string>& TextKinds();
 
-inline nlohmann::json ReadGolden(const std::string& kind) {
-  std::ifstream file(TextFolder(kind) + "/golden.json");
-  if (!file) throw std::runtime_error(TextFolder(kind) + "/golden.json was not built; build the target test_texts");
-  return nlohmann::json::parse(file);
-}
+// A text and the ids that the reference encodes it to.
+struct EncodedText {
+  std::string text;
+  std::vector<int32_t> ids;
+  std::vector<int32_t> ids_and_specials;
+};
 
 // A list of ids and the text the reference decodes from it.
 struct DecodedList {
@@ -36,15 +27,13 @@ struct DecodedList {
   std::string text_and_specials;
 };
 
-inline std::vector<DecodedList> GoldenLists(const nlohmann::json& golden) {
+// What the reference knows of one kind.
+struct Golden {
+  std::vector<EncodedText> texts;
+  std::set<int32_t> known_ids;
   std::vector<DecodedList> lists;
-  const std::vector<int32_t> ids = golden.at("ids");
-  for (const auto& cut : golden.at("cuts")) {
-    const auto begin = ids.begin() + cut[0].get<int>();
-    lists.push_back({{begin, ids.begin() + cut[1].get<int>()}, cut[2], cut[3]});
-  }
-  for (const auto& list : golden.at("random")) lists.push_back({list[0], list[1], list[2]});
-  return lists;
-}
+};
+
+Golden ReadGolden(const std::string& kind);
 
 }  // namespace oga::test

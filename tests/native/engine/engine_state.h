@@ -1,83 +1,27 @@
 // The whole state of an engine and its requests as text, to see that a call changed nothing.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <sstream>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/snapshot.h"
+#include "base/error.h"
 #include "native/engine/engine_harness.h"
 
 namespace oga::testing {
 
 using Requests = std::vector<std::shared_ptr<Request>>;
 
-inline std::string StateOf(const Request& request) {
-  std::ostringstream out;
-  const CandidateView& view = request.view();
-  out << "request " << request.id() << " state " << static_cast<int>(request.state()) << " turn " << request.turn_id()
-      << " seed " << request.seed() << " failed " << request.failed() << " limit " << request.max_session_tokens()
-      << " usage " << request.usage().prompt_tokens << '/' << request.usage().generated_tokens << " view "
-      << view.priority << ' ' << view.arrival << ' ' << view.cached_tokens << ' ' << view.owned_blocks << ' '
-      << view.live << view.decoding << view.preemptible << ' ' << view.last_progress_step << " tokens";
-  for (const TokenId token : request.tokens()) out << ' ' << token;
-  out << " turns";
-  for (const Request::TurnRecord& turn : request.turns()) {
-    out << ' ' << turn.id << '@' << turn.start_tokens << ':' << turn.seed;
-  }
-  out << '\n';
-  return out.str();
-}
-
-inline std::string StateOf(EngineHarness& harness, const Requests& requests) {
-  std::ostringstream out;
-  const EngineSnapshot snapshot = harness.engine->Snapshot();
-  for (const RequestSnapshot& request : snapshot.requests) {
-    out << "slot " << request.slot << " state " << static_cast<int>(request.state) << " place "
-        << static_cast<int>(request.place) << " filled " << request.filled_slots << " blocks " << request.table_blocks
-        << '\n';
-  }
-  out << "free slots";
-  for (const RequestSlot slot : snapshot.free_slots) out << ' ' << slot;
-  const EngineStatistics statistics = harness.engine->GetStatistics();
-  out << "\nsteps " << statistics.steps << " rolled back " << statistics.rolled_back_steps << " preempted "
-      << statistics.preemptions << " dropped " << statistics.dropped_residents << " free blocks "
-      << statistics.free_blocks << " pending " << harness.engine->HasPendingRequests() << " executions "
-      << harness.executor->executions << '\n';
-  for (const std::shared_ptr<Request>& request : requests) out << StateOf(*request);
-  return out.str();
-}
+std::string StateOf(const Request& request);
+std::string StateOf(EngineHarness& harness, const Requests& requests);
 
 // Expects the call to be refused with this code, and to change nothing.
-template <typename Call>
 void ExpectRefused(EngineHarness& harness, const Requests& requests, StatusCode code, const std::string& what,
-                   Call&& call) {
-  const std::string before = StateOf(harness, requests);
-  try {
-    call();
-    ADD_FAILURE() << what << ": was accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << what << ": " << error.message();
-  }
-  EXPECT_EQ(StateOf(harness, requests), before) << what;
-}
+                   const std::function<void()>& call);
 
-inline uint32_t BlocksOf(const EngineHarness& harness, const Request& request) {
-  for (const RequestSnapshot& snapshot : harness.engine->Snapshot().requests) {
-    if (snapshot.slot == request.slot()) return snapshot.table_blocks;
-  }
-  return 0;
-}
-
-inline std::vector<TokenId> TokensOf(const Request& request) {
-  return {request.tokens().begin(), request.tokens().end()};
-}
-
-inline std::vector<TokenId> Joined(std::vector<TokenId> a, const std::vector<TokenId>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
+uint32_t BlocksOf(const EngineHarness& harness, const Request& request);
+std::vector<TokenId> TokensOf(const Request& request);
+std::vector<TokenId> Joined(std::vector<TokenId> a, const std::vector<TokenId>& b);
 
 }  // namespace oga::testing

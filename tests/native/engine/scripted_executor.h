@@ -10,7 +10,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -22,19 +21,12 @@ namespace oga::testing {
 // The token that follows a history: what the naive reference and the executor agree on.
 using NextToken = std::function<TokenId(std::span<const TokenId>)>;
 
-inline TokenId HashedNext(std::span<const TokenId> history, int32_t vocab_size) {
-  uint64_t hash = 1469598103934665603ull;
-  for (const TokenId token : history) hash = (hash ^ static_cast<uint64_t>(token + 1)) * 1099511628211ull;
-  return static_cast<TokenId>((hash >> 17) % static_cast<uint64_t>(vocab_size));
-}
+TokenId HashedNext(std::span<const TokenId> history, int32_t vocab_size);
 
 class ScriptedExecutor : public ModelExecutor {
  public:
-  ScriptedExecutor(const EngineLimits& limits, int32_t vocab_size, NextToken next)
-      : block_size_(static_cast<int32_t>(limits.block_size_slots)),
-        vocab_size_(vocab_size),
-        next_(std::move(next)),
-        slots_(limits.pool_slots(), kNothing) {}
+  ScriptedExecutor(const EngineLimits& limits, int32_t vocab_size, NextToken next);
+  ~ScriptedExecutor() override;
 
   int32_t vocab_size() const override { return vocab_size_; }
   uint64_t block_bytes() const override { return 64; }
@@ -57,78 +49,15 @@ class ScriptedExecutor : public ModelExecutor {
   std::vector<std::vector<TokenId>> last_row_tokens;
   bool record_rows = false;
 
-  ExecutionResult Execute(const ExecutionBatch& batch) override {
-    ++executions;
-    last_rows = batch.rows();
-    last_tokens = batch.token_ids.size();
-    Outcome outcome;
-    if (!outcomes.empty()) {
-      outcome = outcomes.front();
-      outcomes.pop_front();
-    }
-    for (const BlockCopy& copy : batch.block_copies) CopyBlock(copy);
-    WriteTokens(batch, outcome.writes_before_failure);
-    if (outcome.throws) throw std::runtime_error("scripted exception");
-    ExecutionResult result;
-    result.status = outcome.status;
-    if (result.status != ExecutionStatus::kOk) {
-      result.message = "scripted failure";
-      return result;
-    }
-    FillLogits(batch);
-    result.logits = std::span<const float>(logits_).first(logits_.size() - (outcome.wrong_shape ? 1 : 0));
-    return result;
-  }
+  ExecutionResult Execute(const ExecutionBatch& batch) override;
 
  private:
   static constexpr TokenId kNothing = -7;
 
-  size_t Slot(const ExecutionBatch& batch, size_t row, int32_t position) const {
-    const int32_t column = position / block_size_;
-    if (column >= batch.block_table_columns) throw std::runtime_error("a position lies beyond the block table");
-    const BlockId block = batch.block_table[row * batch.block_table_columns + column];
-    if (block < 0) throw std::runtime_error("a position's block is not mapped");
-    return static_cast<size_t>(block) * block_size_ + position % block_size_;
-  }
-
-  void CopyBlock(const BlockCopy& copy) {
-    for (int32_t i = 0; i < block_size_; ++i) {
-      slots_[static_cast<size_t>(copy.target) * block_size_ + i] =
-          slots_[static_cast<size_t>(copy.source) * block_size_ + i];
-    }
-  }
-
-  void WriteTokens(const ExecutionBatch& batch, size_t limit) {
-    if (record_rows) last_row_tokens.clear();
-    for (size_t row = 0; row < batch.rows(); ++row) {
-      const int32_t first = batch.cumulative_lengths[row];
-      const int32_t last = batch.cumulative_lengths[row + 1];
-      if (record_rows) {
-        last_row_tokens.emplace_back(batch.token_ids.begin() + first, batch.token_ids.begin() + last);
-      }
-      for (int32_t t = first; t < last && static_cast<size_t>(t) < limit; ++t) {
-        slots_[Slot(batch, row, batch.past_lengths[row] + t - first)] = batch.token_ids[t];
-      }
-    }
-  }
-
-  void FillLogits(const ExecutionBatch& batch) {
-    logits_.assign(batch.logits_indices.size() * vocab_size_, 0.0f);
-    size_t row = 0;
-    for (size_t i = 0; i < batch.logits_indices.size(); ++i) {
-      const int64_t token = batch.logits_indices[i];
-      while (token >= batch.cumulative_lengths[row + 1]) ++row;
-      const int32_t length = batch.past_lengths[row] + static_cast<int32_t>(token) - batch.cumulative_lengths[row] + 1;
-      history_.clear();
-      for (int32_t p = 0; p < length; ++p) {
-        history_.push_back(slots_[Slot(batch, row, p)]);
-        if (history_.back() == kNothing) throw std::runtime_error("a row reads a slot that was never written");
-      }
-      const std::span<float> logits = std::span(logits_).subspan(i * vocab_size_, vocab_size_);
-      logits[next_(history_)] = 10.0f;
-      if (edit_logits) edit_logits(logits, history_);
-    }
-  }
+  size_t Slot(const ExecutionBatch& batch, size_t row, int32_t position) const;
+  void CopyBlock(const BlockCopy& copy);
+  void WriteTokens(const ExecutionBatch& batch, size_t limit);
+  void FillLogits(const ExecutionBatch& batch);
 
   const int32_t block_size_;
   const int32_t vocab_size_;

@@ -1,10 +1,10 @@
 // Guided turns, through the engine and the real llguidance: what comes out follows the grammar, whatever the model wants,
 // who sits beside it, and which steps fail.
 #include <gtest/gtest.h>
+#include <regex.h>
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <stdexcept>
 
 #include "engine/engine.h"
@@ -107,6 +107,15 @@ class GuidedHost {
 };
 
 constexpr const char* kForm = "[0-9]{2,4}-(hello|bye) world[a-f]+";
+
+bool HasTheForm(const std::string& text) {
+  regex_t compiled;
+  EXPECT_EQ(regcomp(&compiled, ("^" + std::string(kForm) + "$").c_str(), REG_EXTENDED | REG_NOSUB), 0);
+  const bool matches = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
+  regfree(&compiled);
+  return matches;
+}
+
 constexpr const char* kSchema =
     R"({"type":"object","properties":{"name":{"enum":["the","hello"]},"age":{"type":"boolean"}},)"
     R"("required":["name","age"],"additionalProperties":false})";
@@ -115,7 +124,7 @@ TEST(Guidance, TheOutputFollowsTheGrammarWhateverTheModelWants) {
   GuidedHost host;
   for (TokenId first = 0; first < 30; ++first) {
     const Told told = host.Tell({first}, [](TurnOptions& options) { options.SetGuidance("regex", kForm); });
-    EXPECT_TRUE(std::regex_match(told.text, std::regex(kForm))) << told.text;
+    EXPECT_TRUE(HasTheForm(told.text)) << told.text;
     ASSERT_EQ(told.endings.size(), 1u);
     EXPECT_EQ(told.endings[0].finish_reason, FinishReason::kEos);
   }
@@ -323,7 +332,7 @@ TEST(Guidance, OfAClosedOrCancelledTurnLeavesNothingBehind) {
   auto all = host.Read();
   EXPECT_EQ(all[cancelled.get()].endings[0].finish_reason, FinishReason::kCancelled);
   EXPECT_TRUE(all.find(closed.get()) == all.end());
-  EXPECT_TRUE(std::regex_match(GuidedHost().TellGuided("regex", kForm).text, std::regex(kForm)));
+  EXPECT_TRUE(HasTheForm(GuidedHost().TellGuided("regex", kForm).text));
 }
 
 }  // namespace

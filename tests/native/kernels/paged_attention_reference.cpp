@@ -66,6 +66,13 @@ std::vector<double> PagedAttentionCase::Prepared(const float* head, const std::v
 }
 
 std::vector<double> PagedAttentionCase::ExpectedOutput() const {
+  // Each element is wanted by many queries.
+  const auto widened = [this](bool is_key) {
+    std::vector<double> values((is_key ? key_cache : value_cache).size() / ElementBytes(spec.cache_type));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = CacheValue(is_key, static_cast<int64_t>(i));
+    return values;
+  };
+  const std::vector<double> keys = widened(true), values = widened(false);
   std::vector<double> expected;
   const double scale = spec.scale == 0.0f ? 1.0 / std::sqrt(spec.head_size) : spec.scale;
   const int32_t group = spec.num_heads / spec.num_kv_heads;
@@ -80,7 +87,7 @@ std::vector<double> PagedAttentionCase::ExpectedOutput() const {
         for (int32_t p = oldest; p <= position; ++p) {
           const int64_t slot = CacheIndex(row, p, head / group);
           double dot = 0.0;
-          for (int32_t d = 0; d < spec.head_size; ++d) dot += q[d] * CacheValue(true, slot + d);
+          for (int32_t d = 0; d < spec.head_size; ++d) dot += q[d] * keys[slot + d];
           dot *= scale;
           scores.push_back(spec.softcap == 0.0f ? dot : spec.softcap * std::tanh(dot / spec.softcap));
         }
@@ -91,7 +98,7 @@ std::vector<double> PagedAttentionCase::ExpectedOutput() const {
           const double weight = std::exp(scores[p - oldest] - highest);
           const int64_t slot = CacheIndex(row, p, head / group);
           total += weight;
-          for (int32_t d = 0; d < spec.head_size; ++d) sums[d] += weight * CacheValue(false, slot + d);
+          for (int32_t d = 0; d < spec.head_size; ++d) sums[d] += weight * values[slot + d];
         }
         for (const double sum : sums) expected.push_back(sum / total);
       }

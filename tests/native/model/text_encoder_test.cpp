@@ -28,19 +28,18 @@ class EncodedKind : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EncodedKind, HasTheIdsOfTheReference) {
   const TextEncoder encoder = Load(GetParam());
-  const nlohmann::json golden = test::ReadGolden(GetParam());
   size_t encoded = 0;
   size_t refused = 0;
-  for (const auto& row : golden.at("strings")) {
-    const std::string text = row[0];
+  const test::Golden golden = test::ReadGolden(GetParam());
+  for (const auto& [text, ids, ids_and_specials] : golden.texts) {
     if (GetParam() == "qwen2" && !IsComposed(text)) {
       const Error error = ErrorOf([&] { encoder.Encode(text, false); });
       ASSERT_EQ(error.code(), StatusCode::kUnsupported);
       ++refused;
       continue;
     }
-    ASSERT_EQ(encoder.Encode(text, false), row[1].get<std::vector<TokenId>>()) << text;
-    ASSERT_EQ(encoder.Encode(text, true), row[2].get<std::vector<TokenId>>()) << text;
+    ASSERT_EQ(encoder.Encode(text, false), ids) << text;
+    ASSERT_EQ(encoder.Encode(text, true), ids_and_specials) << text;
     ++encoded;
   }
   EXPECT_EQ(encoded + refused, 2000u);

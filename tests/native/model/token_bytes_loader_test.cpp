@@ -13,30 +13,24 @@
 namespace oga {
 namespace {
 
+using testing::AddedToken;
 using testing::ErrorOf;
 using testing::ReadSample;
 using testing::Sample;
 
 // A table of tokens with ids in the order given.
 TokenBytes Load(const std::string& decoder, const std::vector<std::string>& tokens, const std::string& added = "[]") {
-  nlohmann::json vocab = nlohmann::json::object();
-  for (size_t i = 0; i < tokens.size(); ++i) vocab[tokens[i]] = i;
-  return MakeTokenBytes(ReadSample(
-      Sample({{"decoder", decoder}, {"model.vocab", vocab.dump()}, {"model.merges", "[]"}, {"added_tokens", added}})));
-}
-
-std::string Special(const std::string& content, bool special = true) {
-  return nlohmann::json{{"id", 0},         {"content", content},  {"single_word", false}, {"lstrip", false},
-                        {"rstrip", false}, {"normalized", false}, {"special", special}}
-      .dump();
+  return MakeTokenBytes(ReadSample(Sample({{"decoder", decoder},
+                                           {"model.vocab", testing::VocabularyOf(tokens)},
+                                           {"model.merges", "[]"},
+                                           {"added_tokens", added}})));
 }
 
 class LoadedKind : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(LoadedKind, KnowsTheIdsOfTheReferenceAndNoOthers) {
   const TokenBytes table = MakeTokenBytes(ReadTokenizerFiles(test::TextFolder(GetParam())));
-  const nlohmann::json golden = test::ReadGolden(GetParam());
-  const std::set<TokenId> known(golden.at("known").begin(), golden.at("known").end());
+  const std::set<TokenId> known = test::ReadGolden(GetParam()).known_ids;
   EXPECT_EQ(table.size(), static_cast<size_t>(*known.rbegin()) + 1);
   const TokenId beyond = *known.rbegin() + 70;
   const std::vector<uint32_t> sampleable = SampleableBitmask(table, beyond);
@@ -91,7 +85,7 @@ TEST(TokenBytes, MayDifferForTheFirstTokenOfAText) {
 
 TEST(TokenBytes, SayWhichTokensAreSpecial) {
   const TokenBytes table =
-      Load(R"({"type": "ByteLevel"})", {"a", "b"}, "[" + Special("b") + "," + Special("Ġ", false) + "]");
+      Load(R"({"type": "ByteLevel"})", {"a", "b"}, "[" + AddedToken("b", true) + "," + AddedToken("Ġ", false) + "]");
   EXPECT_FALSE(table.IsSpecial(0));
   EXPECT_TRUE(table.IsSpecial(1));
   EXPECT_FALSE(table.IsSpecial(2));

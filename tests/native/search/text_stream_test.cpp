@@ -49,7 +49,7 @@ std::shared_ptr<const TokenBytes> Table(const Pieces& tokens) {
 class EveryKind : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryKind, StreamsTheTextThatTheReferenceDecodesAtOnce) {
-  const auto lists = test::GoldenLists(test::ReadGolden(GetParam()));
+  const auto lists = test::ReadGolden(GetParam()).lists;
   ASSERT_GE(lists.size(), 6000u);
   TextStream hiding(Load(GetParam()));
   TextStream showing(Load(GetParam()), /*skip_special=*/false);
@@ -63,7 +63,8 @@ TEST_P(EveryKind, StreamsTheTextThatTheReferenceDecodesAtOnce) {
 
 TEST_P(EveryKind, DecodesAtOnceWhatItStreams) {
   const auto tokens = Load(GetParam());
-  for (const auto& list : test::GoldenLists(test::ReadGolden(GetParam()))) {
+  const test::Golden golden = test::ReadGolden(GetParam());
+  for (const auto& list : golden.lists) {
     ASSERT_EQ(DecodeText(tokens, list.ids), list.text);
   }
 }
@@ -72,7 +73,8 @@ TEST_P(EveryKind, DecodesAtOnceWhatItStreams) {
 TEST_P(EveryKind, HandsOutVisibleBytesOnlyAndAllOfThemInTheEnd) {
   TextStream stream(Load(GetParam()));
   uint32_t random = 1;
-  for (const auto& list : test::GoldenLists(test::ReadGolden(GetParam()))) {
+  const test::Golden golden = test::ReadGolden(GetParam());
+  for (const auto& list : golden.lists) {
     std::string text;
     uint64_t visible = 0;
     for (const TokenId token : list.ids) {
