@@ -113,6 +113,6 @@ def cache_precision(cache: CachePrecision, precision: Precision) -> FloatPrecisi
         raise ConversionError(f'cache "{cache}" is unknown; known: {", ".join(CACHES)}')
     if cache != "auto":
         return cache
-    # Narrow weights, and activations rounded for them, move the logits further than rounded keys and values do, and half
-    # a cache is read in half the time; but whoever asks for full precision means all of it.
+    # Narrow weights, and activations rounded for them, move the logits further than rounded keys and values do, and
+    # half a cache is read in half the time; but whoever asks for full precision means all of it.
     return "fp32" if precision == "fp32" else "bf16"
