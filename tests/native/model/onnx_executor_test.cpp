@@ -34,10 +34,10 @@ float LargestError(std::span<const float> logits, const float* expected) {
 }
 
 // A key that lies halfway between two numbers of a narrow cache may be rounded to the other one here: by 2^-11 of values
-// near 3 in float16, through two layers.
+// near 3 in float16, through two layers. Over the other two, attention may round queries and weights by 2^-9 of theirs.
 float Tolerance(const std::string& model) {
-  const bool narrow = model == "packed_float16" || model == "bfloat16_cache" || model == "int8_cache";
-  return narrow ? 2e-2f : 2e-4f;
+  if (model == "bfloat16_cache" || model == "int8_cache") return 6e-2f;
+  return model == "packed_float16" ? 2e-2f : 2e-4f;
 }
 
 class DecoderScenarios : public test::WithRuntime, public ::testing::WithParamInterface<const char*> {};
