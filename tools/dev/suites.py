@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 import time
 import xml.etree.ElementTree as ElementTree
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,30 +14,27 @@ from environment import PYTHON, VENV
 from steps import BUILD, LOGS, ROOT, announce, log_tail, run_logged
 
 RESULTS = BUILD / "results"
-SIDE_BY_SIDE = ["python", "server"]  # the longest suites; each keeps about one core busy
 
 
 @dataclass
 class Summary:
-    """What the suites came to so far. Suites that run side by side may add to it."""
+    """What the suites came to so far."""
 
     passed: int = 0
     failed: int = 0
     broken: list[str] = field(default_factory=list)
     start: float = field(default_factory=time.monotonic)
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, kind: str, name: str, seconds: float, status: int, passed: int, failed: int) -> None:
         """Counts one suite and prints its line; a suite that failed without naming a test counts as one failure."""
-        with self.lock:
-            ok = status == 0 and failed == 0 and passed > 0
-            failed = failed if ok or failed else 1
-            self.passed += passed
-            self.failed += failed
-            announce(kind, name, seconds, f"{passed} passed" if ok else f"{passed} passed, {failed} FAILED")
-            if not ok:
-                self.broken.append(name)
-                print(log_tail(name), flush=True)
+        ok = status == 0 and failed == 0 and passed > 0
+        failed = failed if ok or failed else 1
+        self.passed += passed
+        self.failed += failed
+        announce(kind, name, seconds, f"{passed} passed" if ok else f"{passed} passed, {failed} FAILED")
+        if not ok:
+            self.broken.append(name)
+            print(log_tail(name), flush=True)
 
     def close(self) -> int:
         """Prints the end of the run and returns the exit status."""
@@ -111,10 +106,7 @@ def run_tests(summary: Summary, only: set[str]) -> None:
         run_ctest(summary, "c++-c-release", RELEASE)
     if not only or "python" in only:
         for folder in python_folders():
-            if folder not in SIDE_BY_SIDE:
-                run_pytest(summary, folder, [f"tests/{folder}"])
-        with ThreadPoolExecutor(int(jobs())) as pool:
-            list(pool.map(lambda folder: run_pytest(summary, folder, [f"tests/{folder}"]), SIDE_BY_SIDE))
+            run_pytest(summary, folder, [f"tests/{folder}"])
     if not only or "packaging" in only:
         run_pytest(summary, "packaging", ["tests/packaging"])
 
