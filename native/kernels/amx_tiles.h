@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/bounds.h"
+
 namespace oga::kernels {
 namespace {
 
@@ -73,6 +75,42 @@ inline void MultiplyTiles(const void* low, const void* high, const float* unit) 
   Tiles::template Load<7>(unit + kTileRows * kTileRows, kTileStride);
   Tiles::template Multiply<1, 4, 7>();
   if constexpr (two) Tiles::template Multiply<3, 5, 7>();
+}
+
+// Where the sums of up to 32 rows and 32 columns lie, for tiles 0 to 3. Distances are in floats.
+struct SumsPlace {
+  float* first;
+  ptrdiff_t right;  // to the other sixteen columns
+  ptrdiff_t below;  // to the other sixteen rows
+  ptrdiff_t stride;
+};
+
+// For products of so many rows, at most 32.
+template <class Tiles>
+inline void ConfigureRows(int32_t rows) {
+  Tiles::Configure(Lower(kTileRows, rows), Lower(kTileRows, Higher(rows - kTileRows, 1)));
+}
+
+template <class Tiles, bool two>
+inline void LoadSums(const SumsPlace& from) {
+  const ptrdiff_t stride_bytes = from.stride * 4;
+  Tiles::template Load<0>(from.first, stride_bytes);
+  Tiles::template Load<1>(from.first + from.right, stride_bytes);
+  if constexpr (two) {
+    Tiles::template Load<2>(from.first + from.below, stride_bytes);
+    Tiles::template Load<3>(from.first + from.below + from.right, stride_bytes);
+  }
+}
+
+template <class Tiles, bool two>
+inline void StoreSums(const SumsPlace& to) {
+  const ptrdiff_t stride_bytes = to.stride * 4;
+  Tiles::template Store<0>(to.first, stride_bytes);
+  Tiles::template Store<1>(to.first + to.right, stride_bytes);
+  if constexpr (two) {
+    Tiles::template Store<2>(to.first + to.below, stride_bytes);
+    Tiles::template Store<3>(to.first + to.below + to.right, stride_bytes);
+  }
 }
 
 }  // namespace

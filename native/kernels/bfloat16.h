@@ -1,5 +1,6 @@
-// bfloat16 as stored in a cache or an activation, converted without the instructions that few CPUs have: exact widening,
-// and rounding to the nearest, ties to even. Denormals are kept, whatever the thread's mode: only integers are involved.
+// bfloat16 as stored in a cache or an activation, converted without the instructions that few CPUs have: exact
+// widening, and rounding to the nearest, ties to even. Denormals are kept, whatever the thread's mode: only integers
+// are involved.
 //
 // Internal linkage throughout; float16.h says why.
 #pragma once

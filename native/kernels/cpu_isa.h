@@ -1,6 +1,6 @@
 // Which instruction set the kernels use. Chosen once per process: the best the CPU and the operating system support, or
-// what OGA_CPU_ISA names (portable, avx2, avx512, avx512_bf16, amx). Each includes the ones before it; a kernel without a
-// variant for the chosen one runs its best variant below that.
+// what OGA_CPU_ISA names (portable, avx2, avx512, avx512_bf16, amx). Each includes the ones before it; a kernel without
+// a variant for the chosen one runs its best variant below that.
 #pragma once
 
 #include <string>

@@ -1,8 +1,9 @@
 // Steps that must be taken in order, one at a time, after items that finish in any order: whichever thread finishes an
 // item takes the steps that have become possible, while the others go on with theirs. No thread waits.
 //
-// Any number of threads call Finish, each index once. When all calls have returned, all steps have been taken. What was
-// written before Finish(i) is visible to the step of i, and what a step wrote to the steps after it.
+// A step must not throw. Any number of threads call Finish, each index once. When all calls have returned, all steps
+// have been taken. What was written before Finish(i) is visible to the step of i, and what a step wrote to the steps
+// after it.
 #pragma once
 
 #include <atomic>

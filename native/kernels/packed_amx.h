@@ -35,6 +35,7 @@ inline const uint16_t* StagedTile(const PackedCall& call, int32_t tile, int32_t 
 // The sums of a pair of row tiles, in the order of the tiles.
 struct TileSums {
   alignas(64) float values[4][kTileRows * kTileRows];
+  SumsPlace place() { return {values[0], kTileRows * kTileRows, 2 * kTileRows * kTileRows, kTileRows}; }
 };
 
 template <class S, class Tiles>
@@ -71,25 +72,6 @@ struct AmxEntry {
       Tiles::template Zero<3>();
     }
   }
-  template <bool two>
-  static inline void LoadTiles(const TileSums& sums) {
-    Tiles::template Load<0>(sums.values[0], kTileStride);
-    Tiles::template Load<1>(sums.values[1], kTileStride);
-    if constexpr (two) {
-      Tiles::template Load<2>(sums.values[2], kTileStride);
-      Tiles::template Load<3>(sums.values[3], kTileStride);
-    }
-  }
-  template <bool two>
-  static inline void StoreTiles(TileSums* sums) {
-    Tiles::template Store<0>(sums->values[0], kTileStride);
-    Tiles::template Store<1>(sums->values[1], kTileStride);
-    if constexpr (two) {
-      Tiles::template Store<2>(sums->values[2], kTileStride);
-      Tiles::template Store<3>(sums->values[3], kTileStride);
-    }
-  }
-
   static void WriteSums(const PackedCall& call, int32_t panel, int32_t first_row, int32_t rows, const TileSums& sums) {
     for (int32_t row = 0; row < rows; ++row) {
       const int32_t tile = row / kTileRows * 2, in_tile = row % kTileRows * kTileRows;
@@ -138,7 +120,7 @@ struct AmxEntry {
                                 decoded);
     }
     TileSums sums;
-    StoreTiles<two>(&sums);
+    StoreSums<Tiles, two>(sums.place());
     WriteSums(call, panel, rows.begin, rows.end - rows.begin, sums);
   }
 
@@ -146,13 +128,13 @@ struct AmxEntry {
   template <bool two>
   static void MultiplyChunk(const PackedCall& call, int32_t tile, int32_t first_unit, int32_t units,
                             const float* decoded, TileSums* sums) {
-    first_unit == 0 ? ZeroTiles<two>() : LoadTiles<two>(*sums);
+    first_unit == 0 ? ZeroTiles<two>() : LoadSums<Tiles, two>(sums->place());
     for (int32_t i = 0; i < units; ++i) {
       MultiplyTiles<Tiles, two>(StagedTile(call, tile, first_unit + i),
                                 two ? StagedTile(call, tile + 1, first_unit + i) : nullptr,
                                 decoded + i * kDecodedFloats);
     }
-    StoreTiles<two>(sums);
+    StoreSums<Tiles, two>(sums->place());
   }
 
   // More rows: a run of units is decoded once and used by all of them.
@@ -175,7 +157,7 @@ struct AmxEntry {
       for (int32_t row = rows.begin; row < rows.end; row += 2 * kTileRows) {
         TileSums* const pair = &sums[(row - rows.begin) / (2 * kTileRows)];
         const bool two = rows.end - row > kTileRows;
-        Configure(rows.end - row);
+        ConfigureRows<Tiles>(Lower(2 * kTileRows, rows.end - row));
         (two ? MultiplyChunk<true> : MultiplyChunk<false>)(call, row / kTileRows, first_unit, units, decoded, pair);
       }
     }
@@ -184,16 +166,10 @@ struct AmxEntry {
     }
   }
 
-  // For the pair of row tiles at the start of so many rows.
-  static void Configure(int32_t rows) {
-    const int32_t low = Lower(kTileRows, rows);
-    Tiles::Configure(low, Lower(kTileRows, Higher(rows - kTileRows, 1)));
-  }
-
   template <class Format>
   static void MultiplyPanels(const PackedCall& call, PanelRange panels, RowRange rows) {
     const int32_t count = rows.end - rows.begin;
-    Configure(count);
+    ConfigureRows<Tiles>(Lower(2 * kTileRows, count));
     for (int32_t panel = panels.begin; panel < panels.end; ++panel) {
       if (count <= kTileRows) {
         ThinTiles<Format, false>(call, panel, rows);

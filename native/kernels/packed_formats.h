@@ -36,8 +36,8 @@ struct UnitStream {
   }
 };
 
-// How a code's zero point is taken off. Folded, the weight is code * scale - zero * scale by one fused multiply-add: the
-// same number, since a scale that is a half times a power of two leaves both products and their difference exact.
+// How a code's zero point is taken off. Folded, the weight is code * scale - zero * scale by one fused multiply-add:
+// the same number, since a scale that is a half times a power of two leaves both products and their difference exact.
 enum class Zeros { kNone, kSubtracted, kFolded };
 
 // Scales and zero points of one block of sixteen columns, in the order of the decoded codes.

@@ -1,6 +1,7 @@
 // See packed_lanes_portable.h for the meaning of each operation.
 #pragma once
 
+#include "kernels/denormals.h"
 #include "kernels/packed_weights.h"
 #include "kernels/simd_avx2.h"
 
@@ -22,17 +23,7 @@ struct Lanes : Simd {
     __m256i low, high;
   };
 
-  // Reads denormals as zero and flushes results to zero while it lives.
-  class FlushDenormals {
-   public:
-    FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040u); }
-    ~FlushDenormals() { _mm_setcsr(saved_); }
-    FlushDenormals(const FlushDenormals&) = delete;
-    FlushDenormals& operator=(const FlushDenormals&) = delete;
-
-   private:
-    const unsigned saved_;
-  };
+  using FlushDenormals = DenormalMode<true>;
 
   static inline Vec Zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
 

@@ -1,7 +1,8 @@
-// See packed_lanes_portable.h for the meaning of each operation. AVX512_BF16 has forms of its own, in which a word holds
-// two weights in bfloat16, in another order of codes for each user.
+// See packed_lanes_portable.h for the meaning of each operation. AVX512_BF16 has forms of its own, in which a word
+// holds two weights in bfloat16, in another order of codes for each user.
 #pragma once
 
+#include "kernels/denormals.h"
 #include "kernels/packed_weights.h"
 #include "kernels/simd_avx512.h"
 
@@ -17,32 +18,9 @@ struct CommonLanes : Simd {
     __m512i words;
   };
 
-  // Reads denormals as zero and flushes results to zero while it lives.
-  class FlushDenormals {
-   public:
-    FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040u); }
-    ~FlushDenormals() { _mm_setcsr(saved_); }
-    FlushDenormals(const FlushDenormals&) = delete;
-    FlushDenormals& operator=(const FlushDenormals&) = delete;
-
-   private:
-    const unsigned saved_;
-  };
+  using FlushDenormals = DenormalMode<true>;
 
   static inline Vec Zero() { return _mm512_setzero_ps(); }
-
-  static inline Vec Round(Vec v) {
-    const __m512i bits = _mm512_castps_si512(v);
-    const __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
-    const __m512i half = _mm512_mask_mov_epi32(_mm512_set1_epi32(0x7fff), odd, _mm512_set1_epi32(0x8000));
-    const __m512i sum = _mm512_add_epi32(bits, half);
-    return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
-  }
-  static inline Vec RoundActivations(Vec v) {
-    const __m512 normal = _mm512_mul_ps(v, _mm512_set1_ps(1.0f));  // a denormal becomes zero
-    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-    return _mm512_mask_mov_ps(Round(normal), nan, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
-  }
 
   static inline Codes LoadCodes(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
   template <int bits, bool is_signed>
@@ -133,6 +111,19 @@ struct Lanes : CommonLanes {
     Vec even, odd;
   };
   static constexpr int kStepFloats = 32;
+
+  static inline Vec Round(Vec v) {
+    const __m512i bits = _mm512_castps_si512(v);
+    const __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
+    const __m512i half = _mm512_mask_mov_epi32(_mm512_set1_epi32(0x7fff), odd, _mm512_set1_epi32(0x8000));
+    const __m512i sum = _mm512_add_epi32(bits, half);
+    return _mm512_castsi512_ps(_mm512_and_si512(sum, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
+  }
+  static inline Vec RoundActivations(Vec v) {
+    const __m512 normal = _mm512_mul_ps(v, _mm512_set1_ps(1.0f));  // a denormal becomes zero
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    return _mm512_mask_mov_ps(Round(normal), nan, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
+  }
 
   static inline Weights RoundStep(Vec even, Vec odd) { return {Round(even), Round(odd)}; }
   static inline void StoreWeights(float* p, Weights weights) {

@@ -1,5 +1,6 @@
-// What the product with packed weights needs of sixteen lanes besides float arithmetic. The packed_lanes_*.h headers define the
-// same `Lanes` in an unnamed namespace, over the `Simd` of their instruction set, and each variant source includes one.
+// What the product with packed weights needs of sixteen lanes besides float arithmetic. The packed_lanes_*.h headers
+// define the same `Lanes` in an unnamed namespace, over the `Simd` of their instruction set, and each variant source
+// includes one.
 #pragma once
 
 #include "kernels/packed_weights.h"

@@ -10,9 +10,9 @@
 //      starting from zero, and those of the odd ones; then the two sums are added to one another and to the output.
 //      With weights in float nothing is rounded to bfloat16, and the rest is the same.
 //   4. Denormals are zero wherever they would be read or arise. The bias is added last.
-// For bfloat16 that is what an AMX tile computes, by Intel's manual. The AVX-512 and AVX2 variants spell it out, with AVX512_BF16 two
-// positions of a chain at a time; the portable one rounds products and sums separately and keeps denormals, so it agrees
-// to a tolerance only. Which NaN a NaN is, is left open.
+// For bfloat16 that is what an AMX tile computes, by Intel's manual. The AVX-512 and AVX2 variants spell it out, with
+// AVX512_BF16 two positions of a chain at a time; the portable one rounds products and sums separately and keeps
+// denormals, so it agrees to a tolerance only. Which NaN a NaN is, is left open.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The seam inside the quantised matrix product: packed_matmul.cpp divides a call into pieces of work, a variant computes
-// a piece. Plain data and function pointers only, for the reason that paged_attention_variant.h gives.
+// The seam inside the quantised matrix product: packed_matmul.cpp divides a call into pieces of work, a variant
+// computes a piece. Plain data and function pointers only, for the reason that paged_attention_variant.h gives.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // The packed form is a stream that a panel of kPanelColumns output columns reads from its first byte to its last, in
 // units of kUnitK. A lane of a vector is a column, so the product needs no sums across lanes.
 //
-// Blocks come in groups, each behind a header (scales, then zero points). A group is a block, or a unit of two blocks of
-// 16.
+// Blocks come in groups, each behind a header (scales, then zero points). A group is a block, or a unit of two blocks
+// of 16.
 //
 //   panel:   group, group, ...
 //   group:   scales [blocks][32]   zero points [blocks][32]   unit, unit, ...
@@ -23,8 +23,8 @@
 //     kChains           [8 steps][even, odd][16 words]: a step is two of each chain, the second below the first
 //     float             [16 steps][even, odd][16 floats]
 //
-// Gated weights are two matrices of one form, the gates and what they gate: the first half of a panel's columns is of the
-// one, the second half of the same columns of the other. What the product writes is silu(gate) * up of each pair.
+// Gated weights are two matrices of one form, the gates and what they gate: the first half of a panel's columns is of
+// the one, the second half of the same columns of the other. What the product writes is silu(gate) * up of each pair.
 //
 // Scales are halves times one power of two for all when every scale is within the halves' normal range then: that
 // rounding, by 2^-11 at most, is an eighth of the one that the product does to a weight. Other tensors keep floats.
@@ -100,8 +100,8 @@ struct PackedLayout {
 class PackedWeights {
  public:
   // Packs `source` for the products of `isa`, panel by panel on the threads of `parallel_for`. The source is not needed
-  // any longer then; the arena outlives this. With `up`, which differs from the source in its contents only, packs both as
-  // gated weights.
+  // any longer then; the arena outlives this. With `up`, which differs from the source in its contents only, packs both
+  // as gated weights.
   PackedWeights(CpuIsa isa, const NBitsSource& source, WeightArena* arena, const ParallelFor& parallel_for,
                 const NBitsSource* up = nullptr);
   // The same, rounded to bfloat16 (nearest, ties to even, denormals to zero) or widened to float.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "kernels/denormals.h"
 #include "kernels/in_order.h"
 #include "kernels/paged_attention_plan.h"
 #include "kernels/paged_attention_variant.h"
@@ -86,6 +87,7 @@ void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionC
       if (plan.Ends(run)) variant.finish(call, run.tile, running);
     };
     ForEach(parallel_for, count, [&](size_t i) {
+      [[maybe_unused]] const KeepDenormals keep;
       variant.attend_splits(call, plan.RunAt(start + i), slots + i * plan.run_floats());
       merges.Finish(i, merge);
     });
@@ -95,15 +97,20 @@ void AttendSplitRows(const PagedAttentionVariant& variant, const PagedAttentionC
 void Compute(const PagedAttentionVariant& variant, const PagedAttentionArgs& args, const ParallelFor& parallel_for) {
   const int32_t num_tokens = args.shape.num_tokens;
   if (num_tokens == 0) return;
+  [[maybe_unused]] const KeepDenormals keep;
   const PagedAttentionCall call = MakeCall(args);
 
   ForEach(parallel_for, static_cast<size_t>((num_tokens + kWriteTokens - 1) / kWriteTokens), [&](size_t i) {
     const int32_t begin = static_cast<int32_t>(i) * kWriteTokens;
+    [[maybe_unused]] const KeepDenormals keep;
     variant.write_tokens(call, begin, std::min(begin + kWriteTokens, num_tokens));
   });
 
   const WorkPlan plan(call, variant.joins_heads);
-  ForEach(parallel_for, plan.tile_items(), [&](size_t i) { variant.attend(call, plan.TileAt(i)); });
+  ForEach(parallel_for, plan.tile_items(), [&](size_t i) {
+    [[maybe_unused]] const KeepDenormals keep;
+    variant.attend(call, plan.TileAt(i));
+  });
   if (plan.split_items() > 0) AttendSplitRows(variant, call, plan, parallel_for);
 }
 

@@ -1,24 +1,24 @@
-// Paged attention on the CPU: q/k norm, rotary embedding, cache write, and causal attention of packed ragged rows over a
-// paged key-value cache.
+// Paged attention on the CPU: q/k norm, rotary embedding, cache write, and causal attention of packed ragged rows over
+// a paged key-value cache.
 //
-// The semantics are those of the com.microsoft::PagedAttention operator. Decode and prefill share one arithmetic: what a
-// query row computes depends only on its own query, its position and the cached keys and values before it, never on how
-// many tokens, rows or threads share the call. Keys are visited in absolute position order in splits of kKvSplit; each
-// split is reduced by itself, and the splits' results are merged in position order. A thread may therefore take a whole
-// row or a single split of it: the bits are the same. Every query reads the cache, its own key and value included, so
-// that chunking does not show with a narrow cache either.
+// The semantics are those of the com.microsoft::PagedAttention operator. Decode and prefill share one arithmetic: what
+// a query row computes depends only on its own query, its position and the cached keys and values before it, never on
+// how many tokens, rows or threads share the call. Keys are visited in absolute position order in splits of kKvSplit;
+// each split is reduced by itself, and the splits' results are merged in position order. A thread may therefore take a
+// whole row or a single split of it: the bits are the same. Every query reads the cache, its own key and value
+// included, so that chunking does not show with a narrow cache either.
 //
 // Within a split there are two arithmetics:
-//   1. In floats: the AVX2 and AVX-512 variants give the same bits; the portable one rounds products and sums separately
-//      and agrees with them to a tolerance.
-//   2. In bfloat16, as paged_attention_pairs.h has it, where the CPU has AVX512_BF16 or AMX and the cache is in bfloat16
-//      or int8, whose numbers bfloat16 holds. Both give the same bits, for AMX by Intel's manual.
-// Queries and keys come in floats (16-bit activations are widened when they are read), and the output is rounded once. An
-// int8 cache is never widened to its values: a key's scale multiplies the query, a value's the output.
+//   1. In floats: the AVX2 and AVX-512 variants give the same bits; the portable one rounds products and sums
+//      separately and agrees with them to a tolerance.
+//   2. In bfloat16, as paged_attention_pairs.h has it, where the CPU has AVX512_BF16 or AMX and the cache is in
+//      bfloat16 or int8, whose numbers bfloat16 holds. Both give the same bits, for AMX by Intel's manual.
+// Queries and keys come in floats (16-bit activations are widened when they are read), and the output is rounded once.
+// An int8 cache is never widened to its values: a key's scale multiplies the query, a value's the output.
 //
-// No thread state, no allocation: work items are handed to `parallel_for`, and scratch of fixed size lies on the stack
-// of the thread that runs an item (about 256 KiB; the calling thread holds another 128 KiB, in which long rows that were
-// split among threads come together).
+// No thread state that outlives an item, no allocation: work items are handed to `parallel_for`, and scratch of fixed
+// size lies on the stack of the thread that runs an item (about 256 KiB; the calling thread holds another 128 KiB, in
+// which long rows that were split among threads come together).
 #pragma once
 
 #include <cstddef>
@@ -99,8 +99,9 @@ struct PagedAttentionArgs {
   CacheScale key_scale;
   CacheScale value_scale;
   void* output = nullptr;  // [num_tokens, num_heads * head_size]
-  int32_t num_threads =
-      1;  // that parallel_for has; the work is divided by it, and nothing that is computed depends on it
+
+  // How many threads parallel_for has: how finely the work is divided, never what is computed.
+  int32_t num_threads = 1;
 };
 
 // Checks every table entry and length that the computation will follow. Returns an empty string, or a sentence that
@@ -113,16 +114,16 @@ struct PagedAttentionArgs {
 std::string ValidatePagedAttention(const PagedAttentionArgs& args);
 
 // Writes the new keys and values into the cache, then computes the output. `args` has passed ValidatePagedAttention.
-// Blocks that the table does not map are never read, and neither are slots behind a row's last token. A number is stored
-// in an int8 cache as the nearest multiple of its scale from -128 to 127 times it, ties to even; a NaN, or any number
-// under a scale of 0, as 0. Throws what
-// SelectedCpuIsa throws, before anything is written.
+// Blocks that the table does not map are never read, and neither are slots behind a row's last token. A number is
+// stored in an int8 cache as the nearest multiple of its scale from -128 to 127 times it, ties to even; a NaN, or any
+// number under a scale of 0, as 0. Throws what SelectedCpuIsa throws, before anything is written.
 void PagedAttention(const PagedAttentionArgs& args, const ParallelFor& parallel_for);
 
 // The same by a named variant, which this machine must be able to run.
 void PagedAttention(CpuIsa isa, const PagedAttentionArgs& args, const ParallelFor& parallel_for);
 
-// The same with the products of bfloat16 by the pieces of `pairs`. The cache is one that they apply to.
+// The same with the products of bfloat16 by the pieces of `pairs`, for tests of pieces that this machine has not. The
+// cache is one that they apply to.
 struct PairAttentionVariant;
 void PagedAttention(CpuIsa isa, const PairAttentionVariant& pairs, const PagedAttentionArgs& args,
                     const ParallelFor& parallel_for);

@@ -1,7 +1,7 @@
 // How a head of activations is read: widened to floats, normalised, rotated. And how a finished row is stored.
 //
-// Norm and rotation are plain loops that every variant computes in the same order, so queries and keys come out with the
-// same bits everywhere. Included by the variant sources only; see simd_math.h for linkage.
+// Norm and rotation are plain loops that every variant computes in the same order, so queries and keys come out with
+// the same bits everywhere. Included by the variant sources only; see simd_math.h for linkage.
 #pragma once
 
 #include <cstddef>

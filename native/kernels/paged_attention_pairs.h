@@ -6,16 +6,18 @@
 //   P                 of the split's visible positions; rounded to bfloat16, and summed as rounded.
 //   values = P V      units run over the positions.
 // A unit and the order of its sums are those of packed_matmul.h, rule 3, so bits do not tell how many queries share a
-// tile. Positions that a query does not see have a P of zero, which adds nothing, unless their value is not finite:
-// such units are packed again for each query, without what it does not see.
+// tile. Positions that a query does not see have a P of zero, which adds nothing but may turn a zero's sign, so the
+// sums of a split have no negative zeros. Where their value is not finite, units are packed again for each query,
+// without what it does not see.
 //
-// Denormals are zero in all of this, on the way from the queries to the split's sums; merging keeps them.
+// Denormals are zero from the rounded queries to the split's sums; preparing the queries and merging keep them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/bounds.h"
+#include "kernels/denormals.h"
 #include "kernels/paged_attention_partial.h"
 #include "kernels/paged_attention_rows.h"
 #include "kernels/paged_attention_variant.h"
@@ -70,7 +72,6 @@ class PairAttention {
 
  private:
   using Vec = Simd::Vec;
-  static constexpr int32_t kSplitUnits = kKvSplit / kUnitK;
   static constexpr int32_t kMostUnits = kMaxHeadSize / kUnitK;                            // packed at a time
   static constexpr int32_t kSentInPacking = Units::kRunUnits == 1 ? kUnitK / 2 : kUnitK;  // rows ahead, of a unit's
   static constexpr int32_t kPadding = kUnitK - 8;                                         // of a head at most
@@ -106,7 +107,7 @@ class PairAttention {
 
   // Leaves the split's weighted values in weighted_, and what the merge asks for besides.
   void AttendSplit(int32_t split) {
-    [[maybe_unused]] const CommonLanes::FlushDenormals flush;
+    [[maybe_unused]] const FlushDenormals flush;
     rows_.Enter(split);
     seen_ = rows_.VisibleToSome();
     first_unit_ = seen_.begin / kUnitK;
@@ -291,6 +292,7 @@ class PairAttention {
     return AnyNotFinite({begin, Lower(all_from, end)}) || AnyNotFinite({Higher(all_to, begin), end});
   }
 
+  // Of the tile's only kv head: with several the row has one new token, and no position is seen by some alone.
   bool AnyNotFinite(Span positions) const {
     if constexpr (sizeof(Element) == 1) return false;
     for (int32_t i = positions.begin; i < positions.end; ++i) {

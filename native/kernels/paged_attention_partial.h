@@ -1,5 +1,5 @@
-// What attention over one split of the positions leaves, how splits are merged, and how a finished row is written. Included
-// by the variant sources only; see simd_math.h for linkage.
+// What attention over one split of the positions leaves, how splits are merged, and how a finished row is written.
+// Included by the variant sources only; see simd_math.h for linkage.
 #pragma once
 
 #include <cstddef>

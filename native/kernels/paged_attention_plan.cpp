@@ -8,17 +8,16 @@ namespace {
 
 constexpr int64_t kBusyItems = 64;      // so many keep all threads busy; more only cost
 constexpr int32_t kLeastSlots = 8;      // fewer partials at a time are not worth a wave
-constexpr int64_t kWaveItems = 16;      // a run of splits is short enough for so many items a wave
 constexpr int64_t kItemsPerThread = 4;  // with joined heads: enough that no thread waits long for the last one
 constexpr int64_t kSlotsPerThread = 2;  // likewise, of a wave
 
 }  // namespace
 
 WorkPlan::WorkPlan(const PagedAttentionCall& call, bool may_join_heads) : call_(call) {
-  if (may_join_heads) ChooseJoining();
   const int64_t query_floats = kPartialHeaderFloats + call.padded_head_size;
   const int64_t least_slots = kLeastSlots + num_kv_heads();
   most_split_queries_ = std::min<int64_t>(call.tile_queries, kPartialFloats / least_slots / query_floats);
+  if (may_join_heads) ChooseJoining();
   int64_t tiles = 0, splits = 0;
   for (int32_t row = 0; row < num_rows(); ++row) tiles += Tiles(row) * HeadGroups(row);
   may_split_ = tiles < kBusyItems;
@@ -34,14 +33,22 @@ WorkPlan::WorkPlan(const PagedAttentionCall& call, bool may_join_heads) : call_(
   for (int32_t row = 0; row < num_rows(); ++row) split_items_ += SplitItems(row);
 }
 
-// Heads that share tiles make one stream of what one head alone reads in pieces with gaps, which the hardware would fetch
-// too. That leaves fewer items, and partials so much longer: worth it while there are enough of both.
+// Heads that share tiles make one stream of what one head alone reads in pieces with gaps, which the hardware would
+// fetch too. That leaves fewer items, and partials so much longer: worth it while there are enough of both. Rows of
+// several tokens cannot take part; where one had better be split, it is.
 void WorkPlan::ChooseJoining() {
   if (num_kv_heads() == 1 || call_.args.shape.num_heads > call_.tile_queries) return;
   const int64_t partial_floats = int64_t{call_.args.shape.num_heads} * (kPartialHeaderFloats + call_.padded_head_size);
   if (kPartialFloats / partial_floats - 1 < kSlotsPerThread * threads()) return;
   int64_t items = 0;
-  for (int32_t row = 0; row < num_rows(); ++row) items += NewTokens(call_.args, row) == 1 ? Splits(row) : 0;
+  for (int32_t row = 0; row < num_rows(); ++row) {
+    if (Queries(row) == 0) continue;
+    if (NewTokens(call_.args, row) == 1) {
+      items += Splits(row);
+    } else if (Queries(row) <= most_split_queries_ && Splits(row) > 1) {
+      return;
+    }
+  }
   joins_heads_ = items >= kItemsPerThread * threads();
 }
 

@@ -1,8 +1,8 @@
 // How the work of a paged attention call is divided into items, and in which order they are counted off. Nothing here
 // shows in the bits of the output.
 //
-// A row is either cut into tiles of queries, one after another over all their keys, or, when it is long, has few queries
-// and shares the call with few others, into runs of splits whose partials are merged.
+// A row is either cut into tiles of queries, one after another over all their keys, or, when it is long, has few
+// queries and shares the call with few others, into runs of splits whose partials are merged.
 #pragma once
 
 #include <algorithm>

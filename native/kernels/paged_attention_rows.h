@@ -57,16 +57,16 @@ class CachedRows {
 
   const Element* keys() const { return keys_; }
   const Element* values() const { return values_; }
-  // Where a position's keys and values begin, from keys() and values() on, those of the tile's first kv head. Positions that no query of the tile sees repeat
-  // the nearest one that some query does: the table may hold nothing for them.
+  // Where a position's keys and values begin, from keys() and values() on, those of the tile's first kv head. Positions
+  // that no query of the tile sees repeat the nearest one that some query does: the table may hold nothing for them.
   const int64_t* offsets() const { return current_->offsets; }
   // The same of the next split, or null at the last.
   const int64_t* next_offsets() const { return next_->split < 0 ? nullptr : next_->offsets; }
   // So many rows before it is read, a row is to be sent for.
   int32_t ahead_rows() const { return ahead_rows_; }
 
-  // Sends for the row that comes ahead_rows() after the key at `position`: a key before `end_key`, and behind them one of
-  // the split's first values.
+  // Sends for the row that comes ahead_rows() after the key at `position`: a key before `end_key`, and behind them one
+  // of the split's first values.
   void SendAheadOfKey(int32_t position, int32_t end_key) const {
     const int32_t ahead = position + ahead_rows_;
     const int32_t value = Lower(visible_[0].begin + ahead - end_key, kKvSplit - 1);

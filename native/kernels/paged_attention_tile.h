@@ -1,8 +1,8 @@
 // Second half of a paged attention call: causal attention of one tile of queries over the cache, in floats. Included by
 // the variant sources only; see simd_math.h for linkage.
 //
-// For each split of kKvSplit positions: keys are transposed sixteen at a time, so that a query's scores are one chain of
-// products per key in a lane of its own; the softmax runs over the visible lanes only; the values are weighted in
+// For each split of kKvSplit positions: keys are transposed sixteen at a time, so that a query's scores are one chain
+// of products per key in a lane of its own; the softmax runs over the visible lanes only; the values are weighted in
 // position order, one chain per output element. Positions a query does not see take no part in any of its chains, not
 // even times zero: a NaN that a later token wrote must not reach an earlier one.
 #pragma once

@@ -23,8 +23,8 @@ struct PagedAttentionCall {
   float score_cap;           // softcap * log2(e), 0 for none
 };
 
-// Queries of one row and of some kv heads, whose keys and values of a position lie side by side. They are numbered token
-// by token, and within a token by head. Several kv heads share a tile only where the row has one new token.
+// Queries of one row and of some kv heads, whose keys and values of a position lie side by side. They are numbered
+// token by token, and within a token by head. Several kv heads share a tile only where the row has one new token.
 struct QueryTile {
   int32_t row;
   int32_t kv_head;  // the first one

@@ -2,6 +2,10 @@
 // rows of a cache just before their use. The arithmetic is rule 3 of packed_matmul.h; both forms below give its bits.
 //
 // A unit is [2 halves][16 words][16 columns]: a word holds two positions of a column. A staged row holds 32 positions.
+//
+// ChainUnits and TileUnits are the `Units` that attention is written over. Each says which of a unit's positions share
+// a word (UpperRow, LowerRow), puts those of a row into the same order (Arrange), multiplies (MultiplyAdd), and names
+// the most units over positions that are packed before it does (kRunUnits).
 // Included after packed_lanes_avx512.h, compiled for AVX512_BF16; see simd_math.h for linkage.
 #pragma once
 
@@ -90,15 +94,17 @@ struct PairOps {
     }
   }
 
-  // Words of two rows' numbers for the halves of a unit. Columns come in another order, which is the cheapest: each half
-  // has every other four of them. Straighten puts the sums of 32 columns in order.
+  // Words of two rows' numbers for the halves of a unit. Columns come in another order, which is the cheapest: each
+  // half has every other four of them. Straighten puts the sums of 32 columns in order, and makes no zero of them
+  // negative.
   template <int half>
   static inline __m512i Interleave(__m512i lower, __m512i upper) {
     return half == 0 ? _mm512_unpacklo_epi16(lower, upper) : _mm512_unpackhi_epi16(lower, upper);
   }
   static inline void Straighten(float* sums) {
+    const __m512 zero = _mm512_setzero_ps();  // whose sum with a negative zero is a positive one
     const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
-    const __m512 low = _mm512_load_ps(sums), high = _mm512_load_ps(sums + 16);
+    const __m512 low = _mm512_add_ps(_mm512_load_ps(sums), zero), high = _mm512_add_ps(_mm512_load_ps(sums + 16), zero);
     _mm512_store_ps(sums, _mm512_permutex2var_ps(low, first, high));
     _mm512_store_ps(sums + 16, _mm512_permutex2var_ps(low, _mm512_add_epi32(first, _mm512_set1_epi32(8)), high));
   }
@@ -149,30 +155,20 @@ class TileUnits : public PairOps {
  private:
   void Configure(int32_t rows) {
     if (rows == configured_rows_) return;
-    Tiles::Configure(Lower(kTileRows, rows), Lower(kTileRows, Higher(rows - kTileRows, 1)));
+    ConfigureRows<Tiles>(rows);
     configured_rows_ = rows;
   }
 
   template <bool two>
   void AddRows(const UnitRun& run, int32_t row, float* sums) {
-    constexpr ptrdiff_t kSumStride = kPanelColumns * 4;
-    float* const high = sums + kTileRows * kPanelColumns;
-    Tiles::template Load<0>(sums, kSumStride);
-    Tiles::template Load<1>(sums + 16, kSumStride);
-    if constexpr (two) {
-      Tiles::template Load<2>(high, kSumStride);
-      Tiles::template Load<3>(high + 16, kSumStride);
-    }
+    const SumsPlace place = {sums, kTileRows, kTileRows * kPanelColumns, kPanelColumns};
+    LoadSums<Tiles, two>(place);
     for (int32_t i = 0; i < run.num_units; ++i) {
-      const float* const staged = run.staged + i * run.staged_stride + row * kStagedRowFloats;
-      MultiplyTiles<Tiles, two>(staged, staged + kTileRows * kStagedRowFloats, run.units + i * run.unit_stride);
+      const float* const low = run.staged + i * run.staged_stride + row * kStagedRowFloats;
+      const float* const high = two ? low + kTileRows * kStagedRowFloats : nullptr;
+      MultiplyTiles<Tiles, two>(low, high, run.units + i * run.unit_stride);
     }
-    Tiles::template Store<0>(sums, kSumStride);
-    Tiles::template Store<1>(sums + 16, kSumStride);
-    if constexpr (two) {
-      Tiles::template Store<2>(high, kSumStride);
-      Tiles::template Store<3>(high + 16, kSumStride);
-    }
+    StoreSums<Tiles, two>(place);
   }
 
   int32_t configured_rows_ = 0;

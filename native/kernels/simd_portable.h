@@ -2,8 +2,8 @@
 // target's baseline has. Multiplication and addition round separately, so results agree with the FMA variants to a
 // tolerance only.
 //
-// The three simd_*.h headers define the same `Simd` in an unnamed namespace. One kernel source includes one of them, and
-// every template that takes `Simd` thereby has internal linkage; see float16.h for why that matters.
+// The three simd_*.h headers define the same `Simd` in an unnamed namespace. One kernel source includes one of them,
+// and every template that takes `Simd` thereby has internal linkage; see float16.h for why that matters.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // The product of some rows with one unit, kUnitK positions by kPanelColumns columns, on vectors: the inner loop of the
-// packed product and of attention in bfloat16. The arithmetic is that of packed_matmul.h, rule 3. Included by the variant
-// sources after their packed_lanes_*.h; see simd_math.h for linkage.
+// packed product and of attention in bfloat16. The arithmetic is that of packed_matmul.h, rule 3. Included by the
+// variant sources after their packed_lanes_*.h; see simd_math.h for linkage.
 #pragma once
 
 #include <cstddef>

@@ -37,8 +37,9 @@ struct LibrarySearch {
 // for a missing file, kIoError for one that is not a runtime, kUnsupported for one that is too old.
 Library OpenLibrary(const std::string& path, const std::string& origin);
 
-// Opens the runtime that the search order yields. A path that was given is final, so that a mistake in it shows; without
-// one, the runtime already loaded in the process, then the system loader. Throws Error listing every candidate tried.
+// Opens the runtime that the search order yields. A path that was given is final, so that a mistake in it shows;
+// without one, the runtime already loaded in the process, then the system loader. Throws Error listing every candidate
+// tried.
 Library FindLibrary(const LibrarySearch& search);
 
 // Remembers the path that OgaSetOrtLibrary gives; "" forgets it. Throws Error{kInvalidState} when a runtime is in use

@@ -1,5 +1,5 @@
-// One MatMul or Gemm node of a loaded graph. With a constant matrix on its right side it is ours: the weights are packed
-// at load. Every other form goes on to the runtime's kernel.
+// One MatMul or Gemm node of a loaded graph. With a constant matrix on its right side it is ours: the weights are
+// packed at load. Every other form goes on to the runtime's kernel.
 //
 // Owned by the session. Compute is const and runs on any number of threads at once, one per execution.
 #pragma once

@@ -1,5 +1,5 @@
-// One MatMulNBits or GatedMatMulNBits node of a loaded graph: its attributes and inputs checked and its weights packed at load, and its
-// computation.
+// One MatMulNBits or GatedMatMulNBits node of a loaded graph: its attributes and inputs checked and its weights packed
+// at load, and its computation.
 //
 // Owned by the session. Compute is const and runs on any number of threads at once, one per execution.
 #pragma once

@@ -1,8 +1,8 @@
 // Keeps the end of the process apart from long calls into the runtime.
 //
 // exit() destroys the runtime's static objects while other threads still run: a model that a background thread is just
-// loading would then end the process by a signal. So exit() waits for the calls in progress, for a while, and later ones
-// are refused. Any thread; the thread that exits may still call.
+// loading would then end the process by a signal. So exit() waits for the calls in progress, for a while, and later
+// ones are refused. Any thread; the thread that exits may still call.
 #pragma once
 
 namespace oga::ort {

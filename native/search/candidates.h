@@ -1,7 +1,8 @@
-// The tokens that may still be drawn, and the warpers that thin them out. step/sampling_table.h cites their definitions.
+// The tokens that may still be drawn, and the warpers that thin them out. step/sampling_table.h cites their
+// definitions.
 //
-// Tokens are ranked by score, equal scores by lowest id, everywhere. The time of each warper is proportional to what the
-// one before it left, the vocabulary at most: nothing is sorted, sets of most likely tokens are found by selection.
+// Tokens are ranked by score, equal scores by lowest id, everywhere. The time of each warper is proportional to what
+// the one before it left, the vocabulary at most: nothing is sorted, sets of most likely tokens are found by selection.
 // A warper acts on the distribution that the one before it left, normalised anew. None drops the most likely token, but
 // XTC, which exists for that.
 // Owned by one Sampler; memory is taken in the constructor.

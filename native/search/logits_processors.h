@@ -1,9 +1,9 @@
-// The stages that change logits before anything is chosen, on greedy and on sampled turns, in the order of the contract:
-// repetition, presence and frequency penalty, no-repeat n-gram, DRY, logit bias, banned words, allowed tokens, minimum
-// length, grammar mask. step/sampling_table.h cites their definitions.
+// The stages that change logits before anything is chosen, on greedy and on sampled turns, in the order of the
+// contract: repetition, presence and frequency penalty, no-repeat n-gram, DRY, logit bias, banned words, allowed
+// tokens, minimum length, grammar mask. step/sampling_table.h cites their definitions.
 //
-// A pure function of its inputs. A finite logit stays finite whatever is added to it, and -infinity stays -infinity: only
-// a ban excludes a token, and nothing brings one back. Padding of the vocabulary is cut off the row.
+// A pure function of its inputs. A finite logit stays finite whatever is added to it, and -infinity stays -infinity:
+// only a ban excludes a token, and nothing brings one back. Padding of the vocabulary is cut off the row.
 // A stage that is off is skipped; when all are, the row is the model's own and nothing is copied.
 // Owned by one Sampler; memory grows in the constructor and in ReserveHistory only.
 #pragma once

@@ -1,7 +1,8 @@
 // Chooses the next token of every row of a step: logits processors, then argmax or the warpers and a draw:
 //
 //   logits -> LogitsProcessors -> greedy: highest score, lowest id
-//                              -> sampled: temperature, top-k, typical, top-p, min-p, top-n-sigma, XTC, draw (Candidates)
+//                              -> sampled: temperature, top-k, typical, top-p, min-p, top-n-sigma, XTC, draw
+//                              (Candidates)
 //
 // A pure function of its inputs: nothing is remembered between calls, so there is nothing to check-point or roll back,
 // and the batch a row sits in cannot matter. Draws use Random(seed, position, purpose); see random.h.

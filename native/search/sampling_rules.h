@@ -1,7 +1,7 @@
 // Which sampling options are legal, alone and together, and what they resolve to.
 //
-// The checks for setters refuse what is illegal whatever the model; Resolve refuses what depends on the model or on other
-// options. All throw Error{kInvalidArgument} naming the option, the value found and what is legal.
+// The checks for setters refuse what is illegal whatever the model; Resolve refuses what depends on the model or on
+// other options. All throw Error{kInvalidArgument} naming the option, the value found and what is legal.
 #pragma once
 
 #include <string_view>
@@ -21,7 +21,8 @@ void CheckNumber(const SamplingOption& option, double value);
 //  - a warper that is not off while do_sample is false, or while the model pins greedy by its own top_k or temperature;
 //  - do_sample=true over a model that pins greedy, unless the turn sets the pinning field itself.
 // Refused too: a minimum above the maximum of generated tokens, an id beyond the vocabulary, and bans that leave no
-// token to begin with. Everything else resolves: values that are off take one form, and a greedy turn has no warper set.
+// token to begin with. Everything else resolves: values that are off take one form, and a greedy turn has no warper
+// set.
 SamplingSettings Resolve(const SamplingOptions& options, const SearchDefaults& defaults, const Vocabulary& vocabulary);
 
 }  // namespace oga::search

@@ -1,8 +1,8 @@
 // How often each token occurs in a turn's output, in first-seen order, for the presence and frequency penalties.
 //
-// Owned by one Request; owner thread of its engine. Append is O(1) and allocates nothing, so that a step's commit cannot
-// fail: whoever appends has called Reserve before. A hash table, because a counter per vocabulary entry would cost a
-// request a megabyte.
+// Owned by one Request; owner thread of its engine. Append is O(1) and allocates nothing, so that a step's commit
+// cannot fail: whoever appends has called Reserve before. A hash table, because a counter per vocabulary entry would
+// cost a request a megabyte.
 //
 // T1  values() holds every token appended once, in the order of its first appearance, with the number of its appends
 #pragma once

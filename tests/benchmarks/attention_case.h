@@ -1,5 +1,5 @@
-// One step of paged attention in the shape of Qwen2.5-0.5B (14 heads over 2 of keys and values, 64 wide), for many layers
-// in turn, so that the caches of the step are read from memory.
+// One step of paged attention in the shape of Qwen2.5-0.5B (14 heads over 2 of keys and values, 64 wide), for many
+// layers in turn, so that the caches of the step are read from memory.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the machine can do at most, by the simplest code that gets there: reading memory, a stream triad, and multiplying
-// what is in registers.
+// What the machine can do at most, by the simplest code that gets there: reading memory, a stream triad, and
+// multiplying what is in registers.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // The loops of limits.h over a vector type, for the files that are compiled for an instruction set.
 //
 // `V` has: Bits, Load(const uint8_t*) -> Bits, Add(Bits, Bits) -> Bits, Sum(Bits) -> uint64_t; Sums (of products),
-// Begin(float) -> Sums, Factor, Make(float) -> Factor, MultiplyAdd(Sums, Factor, Factor) -> Sums, First(Sums) -> float; kBytes of a vector,
-// kFlops of a multiply-add, and kSums: sums that hide what one takes, and fit the registers.
+// Begin(float) -> Sums, Factor, Make(float) -> Factor, MultiplyAdd(Sums, Factor, Factor) -> Sums, First(Sums) -> float;
+// kBytes of a vector, kFlops of a multiply-add, and kSums: sums that hide what one takes, and fit the registers.
 #pragma once
 
 #include <cstddef>

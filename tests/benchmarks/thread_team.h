@@ -24,7 +24,8 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
 
-  // Calls body(i) once for every i in [0, count), below 2^31, each on the next free thread, and returns when all are done.
+  // Calls body(i) once for every i in [0, count), below 2^31, each on the next free thread, and returns when all are
+  // done.
   void ForEach(size_t count, const std::function<void(size_t)>& body);
 
  private:

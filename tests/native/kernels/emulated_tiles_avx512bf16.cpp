@@ -1,6 +1,6 @@
 // Tiles as Intel's manual describes TDPBF16PS: per output, one chain of fused multiply-adds over the even positions and
-// one over the odd ones, both from zero, then their sum is added; denormals are zero. It runs where there is no AMX. That
-// the instruction does what the manual says must be seen on a CPU that has it.
+// one over the odd ones, both from zero, then their sum is added; denormals are zero. It runs where there is no AMX.
+// That the instruction does what the manual says must be seen on a CPU that has it.
 #if defined(__x86_64__)
 
 #include "kernels/packed_lanes_avx512.h"

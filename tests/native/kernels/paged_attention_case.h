@@ -1,7 +1,8 @@
 // Builds paged attention calls for the tests and computes what they must give, in double precision and plain loops.
 //
-// Every slot of a cache that no row has written is NaN (in an int8 cache -1), in owned and in unowned blocks, and so are
-// the slots before a row's window; table columns that the call has no business with hold -1 or an id far outside the cache.
+// Every slot of a cache that no row has written is NaN (in an int8 cache -1), in owned and in unowned blocks, and so
+// are the slots before a row's window; table columns that the call has no business with hold -1 or an id far outside
+// the cache.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +82,8 @@ class PagedAttentionCase {
   void ExpectCacheWritten() const;
   // `units` of the last place of a narrow output come on top of what single precision takes: half a one for rounding, a
   // whole one where `expected` was rounded too. Where the last run multiplied in bfloat16, queries and weights of the
-  // softmax were rounded to 8 bits: values of the size of 1 may be off by 2^-6, and by 2^-9 in the root of the mean square.
+  // softmax were rounded to 8 bits: values of the size of 1 may be off by 2^-6, and by 2^-9 in the root of the mean
+  // square.
   void ExpectOutputNear(const std::vector<double>& expected, double units = 0.5) const;
 
   // Every activation is a number that the activation type holds. They are widened here, and narrowed for a call.
