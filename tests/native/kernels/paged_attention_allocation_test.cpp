@@ -30,18 +30,26 @@ namespace oga::kernels {
 namespace {
 
 TEST(PagedAttention, AllocatesNothingInADecodeStep) {
-  for (const CpuIsa isa : AvailableIsas()) {
+  for (const CacheType type : {CacheType::kFloat32, CacheType::kFloat16, CacheType::kBfloat16, CacheType::kInt8}) {
     for (const size_t num_rows : {1, 3, 70}) {
       CaseSpec spec;
+      spec.head_size = 32;
+      spec.cache_type = type;
       spec.rows.assign(num_rows, {2 * kKvSplit + 5, 1});
       PagedAttentionCase memory(spec);
-      const PagedAttentionArgs args = memory.Args();
+      PagedAttentionArgs args = memory.Args();
       const ParallelFor serially = Serially;
-      const int64_t before = allocations;
-      const std::string problem = ValidatePagedAttention(args);
-      PagedAttention(isa, args, serially);
-      EXPECT_EQ(allocations - before, 0) << CpuIsaName(isa) << ", " << num_rows << " rows";
-      EXPECT_EQ(problem, "");
+      for (const CpuIsa isa : AvailableIsas()) {
+        for (const int32_t num_threads : {1, 8}) {  // with joined heads, where a variant has them, and without
+          args.num_threads = num_threads;
+          const int64_t before = allocations;
+          const std::string problem = ValidatePagedAttention(args);
+          PagedAttention(isa, args, serially);
+          const int64_t made = allocations - before;
+          EXPECT_EQ(made, 0) << CpuIsaName(isa) << ", " << num_threads << " threads: " << spec.Describe();
+          EXPECT_EQ(problem, "");
+        }
+      }
     }
   }
 }

@@ -246,6 +246,7 @@ PagedAttentionArgs PagedAttentionCase::Args() {
                  .rotary_positions = static_cast<int32_t>(cosines.size()) / (RotaryDim() / 2)};
   args.cache_type = spec.cache_type;
   args.activation_type = spec.activation_type;
+  args.num_threads = num_threads;
   PointToActivations(query, key, value, &args);
   args.key_cache = key_cache.data();
   args.value_cache = value_cache.data();
@@ -380,6 +381,7 @@ void PagedAttentionCase::RunTokens(CpuIsa isa, const std::vector<int32_t>& done,
   if (spec.mapped) MapSlots(&args);
   ASSERT_EQ(ValidatePagedAttention(args), "");
   PagedAttention(isa, args, Serially);
+  in_pairs_ = isa >= CpuIsa::kAvx512Bf16 && spec.HoldsPairs();
   if (narrow) Widen(out_memory, &out);
   for (size_t i = 0; i < tokens.size(); ++i) {
     std::copy_n(out.begin() + i * query_floats, query_floats, output.begin() + tokens[i] * query_floats);

@@ -97,6 +97,7 @@ class PagedAttentionCase {
   std::vector<int32_t> cumulative_lengths, past_lengths, block_table;
   std::vector<float> cosines, sines, query_norm, key_norm, sinks;
   std::vector<float> key_scale, value_scale;
+  int32_t num_threads = 1;  // that a call is told to divide its work by
 
  private:
   using Bytes = std::vector<uint8_t>;
