@@ -1,6 +1,8 @@
 #include "benchmarks/contest.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/clock.h"
 
@@ -24,6 +26,7 @@ void Contest::Run(int samples, double sample_seconds) {
         seconds += Lap(watch);
       }
       entry.seconds.push_back(seconds / runs);
+      if (entry.rest_seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(entry.rest_seconds));
     }
   }
 }

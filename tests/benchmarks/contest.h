@@ -9,8 +9,11 @@ namespace oga::benchmarks {
 
 class Contest {
  public:
-  // `run` is called many times; it must do the same work each time.
-  void Add(std::string name, std::function<void()> run) { entries_.push_back({std::move(name), std::move(run), {}}); }
+  // `run` is called many times; it must do the same work each time. So long after a sample of it nobody runs: for code
+  // whose threads spin before they sleep, and would take a core from whoever comes next.
+  void Add(std::string name, std::function<void()> run, double rest_seconds = 0) {
+    entries_.push_back({std::move(name), std::move(run), rest_seconds, {}});
+  }
 
   // Takes `samples` samples of each entry, one of each in turn. A sample is as many runs as fill `sample_seconds`, one
   // at least, after a run that is not counted.
@@ -26,6 +29,7 @@ class Contest {
   struct Entry {
     std::string name;
     std::function<void()> run;
+    double rest_seconds;
     std::vector<double> seconds;
   };
 

@@ -17,6 +17,19 @@ TEST(Contest, TakesSamplesInTurns) {
   EXPECT_EQ(order, "aabbaabb");  // one run that counts each time, after one that does not
 }
 
+TEST(Contest, RestsAfterWhoeverAsksForIt) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point end_of_a, start_of_b;
+  Contest contest;
+  contest.Add(
+      "a", [&] { end_of_a = Clock::now(); }, 0.02);
+  contest.Add("b", [&] {
+    if (start_of_b == Clock::time_point()) start_of_b = Clock::now();
+  });
+  contest.Run(1, 0.0);
+  EXPECT_GE(start_of_b - end_of_a, std::chrono::milliseconds(20));
+}
+
 TEST(Contest, ReportsTheMedianTimeOfOneRun) {
   int runs = 0;
   Contest contest;
