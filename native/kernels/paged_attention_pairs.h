@@ -87,6 +87,7 @@ class PairAttention {
   __mmask32 Dimensions(int32_t unit) const { return Bits(0, head_size_ - unit * kUnitK); }
 
   WeightedRow Weighted(int32_t query) const { return {weighted_ + query * kUnitK, unit_rows_}; }
+
   void StageQueries() {
     HeadReader<Simd> reader(call_, call_.args.query, call_.args.query_stride, call_.args.query_norm);
     alignas(64) float row[kMaxHeadSize + kPadding];

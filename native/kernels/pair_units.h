@@ -6,6 +6,7 @@
 // ChainUnits and TileUnits are the `Units` that attention is written over. Each says which of a unit's positions share
 // a word (UpperRow, LowerRow), puts those of a row into the same order (Arrange), multiplies (MultiplyAdd), and names
 // the most units over positions that are packed before it does (kRunUnits).
+//
 // Included after packed_lanes_avx512.h, compiled for AVX512_BF16; see simd_math.h for linkage.
 #pragma once
 
