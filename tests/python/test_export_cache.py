@@ -86,8 +86,9 @@ def test_logits_of_a_narrow_cache_stay_close_to_those_of_a_whole_one(
     largest = np.abs(rounded - wanted).max()
     assert 0 < largest < MOST[cache]
     # The engine's own operator rounds as the definition does; a number between two neighbours may go the other way.
+    # Over a cache in bfloat16 it may multiply in bfloat16, and then rounds queries and the weights of the softmax too.
     found = engine_scores(narrow)
-    assert np.abs(found - rounded).max() < largest / 2
+    assert np.abs(found - rounded).max() < (MOST[cache] if cache == "bf16" else largest / 2)
     assert np.abs(engine_scores(whole) - wanted).max() < 1e-3
 
 
