@@ -17,11 +17,10 @@
 namespace oga::kernels {
 namespace {
 
-inline constexpr int32_t kTileHalves = 32;                            // bfloat16 numbers of a tile's row
-inline constexpr int32_t kDecodedFloats = 2 * kTileRows * kTileRows;  // two tiles of weights
-inline constexpr int32_t kMostTiledRows = 256;                        // whose sums stay in the caches
-inline constexpr int32_t kChunkUnits = 16;                            // decoded at once, for all rows
-inline constexpr int32_t kRing = 4, kDecodeAhead = 2;                 // units, when rows are few
+inline constexpr int32_t kTileHalves = 32;             // bfloat16 numbers of a tile's row
+inline constexpr int32_t kMostTiledRows = 256;         // whose sums stay in the caches
+inline constexpr int32_t kChunkUnits = 16;             // decoded at once, for all rows
+inline constexpr int32_t kRing = 4, kDecodeAhead = 2;  // units, when rows are few
 
 // Staged: [tiles of 16 rows][units][rows of the tile][32] in bfloat16.
 inline int32_t RowsOfTile(const PackedCall& call, int32_t tile) {
@@ -95,7 +94,7 @@ struct AmxEntry {
    private:
     inline void Decode() {
       if (stream_.unit == layout_.units) return;
-      if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kDecodedFloats * 4>(stream_.codes);
+      if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kUnitFloats * 4>(stream_.codes);
       units_[stream_.unit % kRing] = DecodedUnit<S, Format>(layout_, stream_, ring_[stream_.unit % std::size(ring_)]);
       stream_.Next<Format::kAheadBytes>(layout_);
     }
@@ -104,7 +103,7 @@ struct AmxEntry {
     UnitStream stream_;
     int32_t next_ = 0;
     const float* units_[kRing];
-    alignas(64) float ring_[Format::kStoredDecoded ? 1 : kRing][kDecodedFloats];
+    alignas(64) float ring_[Format::kStoredDecoded ? 1 : kRing][kUnitFloats];
   };
 
   // Up to 32 rows: sums stay in the tiles all along K, units are decoded a little ahead of their use.
@@ -131,8 +130,7 @@ struct AmxEntry {
     first_unit == 0 ? ZeroTiles<two>() : LoadSums<Tiles, two>(sums->place());
     for (int32_t i = 0; i < units; ++i) {
       MultiplyTiles<Tiles, two>(StagedTile(call, tile, first_unit + i),
-                                two ? StagedTile(call, tile + 1, first_unit + i) : nullptr,
-                                decoded + i * kDecodedFloats);
+                                two ? StagedTile(call, tile + 1, first_unit + i) : nullptr, decoded + i * kUnitFloats);
     }
     StoreSums<Tiles, two>(sums->place());
   }
@@ -141,7 +139,7 @@ struct AmxEntry {
   template <class Format>
   static void WideTiles(const PackedCall& call, int32_t panel, RowRange rows) {
     const PackedLayout& layout = call.layout;
-    alignas(64) float room[Format::kStoredDecoded ? 1 : kChunkUnits * kDecodedFloats];
+    alignas(64) float room[Format::kStoredDecoded ? 1 : kChunkUnits * kUnitFloats];
     TileSums sums[kMostTiledRows / (2 * kTileRows)];
     UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
     while (stream.unit < layout.units) {
@@ -151,8 +149,8 @@ struct AmxEntry {
       const float* const decoded = DecodedUnit<S, Format>(layout, stream, room);
       stream.Next<Format::kAheadBytes>(layout);
       for (int32_t i = 1; i < units; ++i, stream.Next<Format::kAheadBytes>(layout)) {
-        if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kDecodedFloats * 4>(stream.codes);
-        DecodedUnit<S, Format>(layout, stream, room + (Format::kStoredDecoded ? 0 : i * kDecodedFloats));
+        if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kUnitFloats * 4>(stream.codes);
+        DecodedUnit<S, Format>(layout, stream, room + (Format::kStoredDecoded ? 0 : i * kUnitFloats));
       }
       for (int32_t row = rows.begin; row < rows.end; row += 2 * kTileRows) {
         TileSums* const pair = &sums[(row - rows.begin) / (2 * kTileRows)];

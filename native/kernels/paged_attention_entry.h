@@ -5,6 +5,7 @@
 
 #include "kernels/paged_attention_tile.h"
 #include "kernels/paged_attention_variant.h"
+#include "kernels/paged_attention_walk.h"
 #include "kernels/paged_attention_write.h"
 
 namespace oga::kernels {
@@ -22,18 +23,18 @@ struct VariantEntry {
   }
   static void Attend(const PagedAttentionCall& call, const QueryTile& tile) {
     switch (call.args.cache_type) {
-      case CacheType::kFloat32: return AttendTile<S, float>(call, tile);
-      case CacheType::kFloat16: return AttendTile<S, Float16>(call, tile);
-      case CacheType::kBfloat16: return AttendTile<S, Bfloat16>(call, tile);
-      case CacheType::kInt8: return AttendTile<S, int8_t>(call, tile);
+      case CacheType::kFloat32: return AttendTile<S, TileAttention<S, float>>(call, tile);
+      case CacheType::kFloat16: return AttendTile<S, TileAttention<S, Float16>>(call, tile);
+      case CacheType::kBfloat16: return AttendTile<S, TileAttention<S, Bfloat16>>(call, tile);
+      case CacheType::kInt8: return AttendTile<S, TileAttention<S, int8_t>>(call, tile);
     }
   }
   static void AttendSplits(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
     switch (call.args.cache_type) {
-      case CacheType::kFloat32: return AttendTileSplits<S, float>(call, run, partials);
-      case CacheType::kFloat16: return AttendTileSplits<S, Float16>(call, run, partials);
-      case CacheType::kBfloat16: return AttendTileSplits<S, Bfloat16>(call, run, partials);
-      case CacheType::kInt8: return AttendTileSplits<S, int8_t>(call, run, partials);
+      case CacheType::kFloat32: return AttendTileSplits<S, TileAttention<S, float>>(call, run, partials);
+      case CacheType::kFloat16: return AttendTileSplits<S, TileAttention<S, Float16>>(call, run, partials);
+      case CacheType::kBfloat16: return AttendTileSplits<S, TileAttention<S, Bfloat16>>(call, run, partials);
+      case CacheType::kInt8: return AttendTileSplits<S, TileAttention<S, int8_t>>(call, run, partials);
     }
   }
   static void Merge(const PagedAttentionCall& call, const QueryTile& tile, const float* partial, float* running) {

@@ -21,6 +21,7 @@
 #include "kernels/paged_attention_partial.h"
 #include "kernels/paged_attention_rows.h"
 #include "kernels/paged_attention_variant.h"
+#include "kernels/paged_attention_walk.h"
 #include "kernels/pair_units.h"
 
 namespace oga::kernels {
@@ -29,46 +30,34 @@ namespace {
 template <class Units, class Element>
 class PairAttention {
  public:
-  PairAttention(const PagedAttentionCall& call, const QueryTile& tile, int32_t first_split)
+  PairAttention(const PagedAttentionCall& call, const QueryTile& tile, SplitRange splits)
       : call_(call),
         tile_(tile),
         head_size_(call.args.shape.head_size),
         head_units_((head_size_ + kUnitK - 1) / kUnitK),
         unit_rows_(tile.num_queries * kUnitK),
-        rows_(call, tile, first_split) {
+        rows_(call, tile, splits) {
     StageQueries();
   }
 
-  // All splits in order, merged as they come.
-  void Run() {
-    const int32_t floats = tile_.num_queries * (kPartialHeaderFloats + call_.padded_head_size);
-    for (int32_t i = 0; i < floats; ++i) running_[i] = 0.0f;
-    const Partial running(call_, tile_, running_);
-    last_split_ = rows_.LastVisibleSplit();
-    for (int32_t split = rows_.first_split(); split <= last_split_; ++split) {
-      AttendSplit(split);
-      for (int32_t i = 0; i < tile_.num_queries; ++i) {
-        MergeQuery<Simd>(call_, highest_[i], weight_[i], Weighted(i), running, i);
-      }
-    }
-    WriteOutput<Simd>(call_, tile_, running);
+  void AttendSplit(int32_t split) {
+    [[maybe_unused]] const FlushDenormals flush;
+    rows_.Enter(split);
+    seen_ = rows_.VisibleToSome();
+    first_unit_ = seen_.begin / kUnitK;
+    end_unit_ = (seen_.end + kUnitK - 1) / kUnitK;
+    for (int32_t unit = first_unit_; unit < end_unit_; ++unit) Score(unit);
+    for (int32_t i = 0; i < tile_.num_queries; ++i) Softmax(i);
+    rows_.LocateNext();
+    for (int32_t i = 0; i < head_units_ * unit_rows_; i += 16) Simd::Store(weighted_ + i, Simd::Broadcast(0.0f));
+    const int32_t most = Lower(kMostUnits / head_units_, Units::kRunUnits);
+    for (int32_t unit = first_unit_; unit < end_unit_; unit += most) Weigh(unit, Lower(unit + most, end_unit_));
+    for (int32_t i = 0; i < head_units_ * unit_rows_; i += kPanelColumns) Units::Straighten(weighted_ + i);
   }
 
-  void RunSplits(const SplitRun& run, float* partials) {
-    last_split_ = run.first_split + run.num_splits - 1;
-    for (int32_t split = run.first_split; split <= last_split_; ++split, partials += run.slot_floats) {
-      const Partial partial(call_, tile_, partials);
-      AttendSplit(split);
-      for (int32_t i = 0; i < tile_.num_queries; ++i) {
-        partial.highest[i] = highest_[i];
-        partial.weight[i] = weight_[i];
-        float* const values = partial.values + i * partial.stride;
-        for (int32_t d = 0; d < call_.padded_head_size; d += 16) {
-          Simd::Store(values + d, Weighted(i).template Load<Simd>(d));
-        }
-      }
-    }
-  }
+  float highest(int32_t i) const { return highest_[i]; }
+  float weight(int32_t i) const { return weight_[i]; }
+  WeightedRow Weighted(int32_t i) const { return {weighted_ + i * kUnitK, unit_rows_}; }
 
  private:
   using Vec = Simd::Vec;
@@ -86,8 +75,6 @@ class PairAttention {
   // The dimensions of a head that fall into one of its units.
   __mmask32 Dimensions(int32_t unit) const { return Bits(0, head_size_ - unit * kUnitK); }
 
-  WeightedRow Weighted(int32_t query) const { return {weighted_ + query * kUnitK, unit_rows_}; }
-
   void StageQueries() {
     HeadReader<Simd> reader(call_, call_.args.query, call_.args.query_stride, call_.args.query_norm);
     alignas(64) float row[kMaxHeadSize + kPadding];
@@ -104,22 +91,6 @@ class PairAttention {
   void StagePairs(__m512i halves, float* staged, int32_t unit, int32_t query) const {
     float* const to = staged + (unit * tile_.num_queries + query) * kStagedRowFloats;
     _mm512_storeu_si512(to, Units::Arrange(halves));
-  }
-
-  // Leaves the split's weighted values in weighted_, and what the merge asks for besides.
-  void AttendSplit(int32_t split) {
-    [[maybe_unused]] const FlushDenormals flush;
-    rows_.Enter(split);
-    seen_ = rows_.VisibleToSome();
-    first_unit_ = seen_.begin / kUnitK;
-    end_unit_ = (seen_.end + kUnitK - 1) / kUnitK;
-    for (int32_t unit = first_unit_; unit < end_unit_; ++unit) Score(unit);
-    for (int32_t i = 0; i < tile_.num_queries; ++i) Softmax(i);
-    rows_.LocateNext(last_split_);
-    for (int32_t i = 0; i < head_units_ * unit_rows_; i += 16) Simd::Store(weighted_ + i, Simd::Broadcast(0.0f));
-    const int32_t most = Lower(kMostUnits / head_units_, Units::kRunUnits);
-    for (int32_t unit = first_unit_; unit < end_unit_; unit += most) Weigh(unit, Lower(unit + most, end_unit_));
-    for (int32_t i = 0; i < head_units_ * unit_rows_; i += kPanelColumns) Units::Straighten(weighted_ + i);
   }
 
   // The queries of the tile's kv head `head` that see any of the positions.
@@ -312,7 +283,6 @@ class PairAttention {
   const ptrdiff_t unit_rows_;  // floats of 32 columns of all queries
   CachedRows<Simd, Element> rows_;
   Units products_;
-  int32_t last_split_ = 0;
   Span seen_ = {0, 0};      // positions of the split that some query sees
   int32_t first_unit_ = 0;  // of 32 positions each
   int32_t end_unit_ = 0;
@@ -323,29 +293,19 @@ class PairAttention {
   alignas(64) float powers_[kMaxTileQueries * kKvSplit / 2];                   // staged, [units of positions]
   alignas(64) float units_[kMostUnits * kUnitFloats];
   alignas(64) float weighted_[kTileFloats + kMaxTileQueries * kPadding];  // [units of the head][queries][32]
-  alignas(64) float running_[kTileFloats + kMaxTileQueries * (kPartialHeaderFloats + 16)];
 };
-
-template <class Units, class Element>
-void AttendTilePairs(const PagedAttentionCall& call, const QueryTile& tile) {
-  PairAttention<Units, Element>(call, tile, FirstSplit(call, tile)).Run();
-}
-
-template <class Units, class Element>
-void AttendTileSplitPairs(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
-  PairAttention<Units, Element>(call, run.tile, run.first_split).RunSplits(run, partials);
-}
 
 // A variant's attention over the caches whose numbers bfloat16 holds.
 template <class Units>
 struct PairEntry {
   static void Attend(const PagedAttentionCall& call, const QueryTile& tile) {
-    if (call.args.cache_type == CacheType::kInt8) return AttendTilePairs<Units, int8_t>(call, tile);
-    AttendTilePairs<Units, Bfloat16>(call, tile);
+    if (call.args.cache_type == CacheType::kInt8) return AttendTile<Simd, PairAttention<Units, int8_t>>(call, tile);
+    AttendTile<Simd, PairAttention<Units, Bfloat16>>(call, tile);
   }
   static void AttendSplits(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
-    if (call.args.cache_type == CacheType::kInt8) return AttendTileSplitPairs<Units, int8_t>(call, run, partials);
-    AttendTileSplitPairs<Units, Bfloat16>(call, run, partials);
+    if (call.args.cache_type == CacheType::kInt8)
+      return AttendTileSplits<Simd, PairAttention<Units, int8_t>>(call, run, partials);
+    AttendTileSplits<Simd, PairAttention<Units, Bfloat16>>(call, run, partials);
   }
   static constexpr PairAttentionVariant kTable = {Attend, AttendSplits};
 };

@@ -23,22 +23,20 @@ struct Span {
 template <class S, class Element>
 class CachedRows {
  public:
-  CachedRows(const PagedAttentionCall& call, const QueryTile& tile, int32_t first_split)
+  CachedRows(const PagedAttentionCall& call, const QueryTile& tile, SplitRange splits)
       : call_(call),
         tile_(tile),
+        last_split_(splits.last),
         head_size_(call.args.shape.head_size),
         keys_(static_cast<const Element*>(call.args.key_cache) + tile.kv_head * head_size_),
         values_(static_cast<const Element*>(call.args.value_cache) + tile.kv_head * head_size_),
         row_bytes_(tile.num_kv_heads * head_size_ * static_cast<int32_t>(sizeof(Element))),
         ahead_rows_(Higher(Lower(kAheadBytes / row_bytes_, kKvSplit / 2), 1)) {
-    SendForFirst(first_split);
+    SendForFirst(splits.first);
   }
 
-  int32_t first_split() const { return next_->split; }  // before the first Enter
-  int32_t LastVisibleSplit() const { return Position(tile_.num_queries - 1) / kKvSplit; }
-
-  // Comes to a split: `visible` and the offsets are its own from here on. LocateNext then finds the next one, up to
-  // `last_split`, whose first keys are sent for at the end of this one.
+  // Comes to a split: `visible` and the offsets are its own from here on. LocateNext then finds the next one, whose
+  // first keys are sent for at the end of this one.
   void Enter(int32_t split) {
     SplitOffsets* const spare = current_;
     current_ = next_;
@@ -46,9 +44,9 @@ class CachedRows {
     if (current_->split != split) Locate(split, *current_);
     for (int32_t i = 0; i < tile_.num_queries; ++i) visible_[i] = Visible(i, split);
   }
-  void LocateNext(int32_t last_split) {
+  void LocateNext() {
     next_->split = -1;
-    if (current_->split < last_split) Locate(current_->split + 1, *next_);
+    if (current_->split < last_split_) Locate(current_->split + 1, *next_);
   }
 
   // The positions of the split that the tile's query `i` sees. Both ends rise with the queries.
@@ -65,15 +63,8 @@ class CachedRows {
   // So many rows before it is read, a row is to be sent for.
   int32_t ahead_rows() const { return ahead_rows_; }
 
-  // Sends for the row that comes ahead_rows() after the key at `position`: a key before `end_key`, and behind them one
-  // of the split's first values.
-  void SendAheadOfKey(int32_t position, int32_t end_key) const {
-    const int32_t ahead = position + ahead_rows_;
-    const int32_t value = Lower(visible_[0].begin + ahead - end_key, kKvSplit - 1);
-    PrefetchRow(ahead < end_key ? keys_ + current_->offsets[ahead] : values_ + current_->offsets[value]);
-  }
-
-  // The same for some positions.
+  // Sends for the rows that come ahead_rows() after the keys at some positions: keys before `end_key`, and behind them
+  // the split's first values.
   void SendAheadOfKeys(Span positions, int32_t end_key) const {
     const int32_t begin = positions.begin + ahead_rows_, end = positions.end + ahead_rows_;
     const int32_t turn = Lower(Higher(end_key, begin), end);
@@ -155,6 +146,7 @@ class CachedRows {
 
   const PagedAttentionCall& call_;
   const QueryTile tile_;
+  const int32_t last_split_;
   const int32_t head_size_;
   const Element* const keys_;
   const Element* const values_;

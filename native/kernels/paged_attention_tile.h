@@ -61,54 +61,30 @@ struct ValueTails {
 template <class S, class Element>
 class TileAttention {
  public:
-  TileAttention(const PagedAttentionCall& call, const QueryTile& tile, int32_t first_split)
-      : call_(call), tile_(tile), head_size_(call.args.shape.head_size), rows_(call, tile, first_split) {
+  TileAttention(const PagedAttentionCall& call, const QueryTile& tile, SplitRange splits)
+      : call_(call), tile_(tile), head_size_(call.args.shape.head_size), rows_(call, tile, splits) {
     HeadReader<S> reader(call, call.args.query, call.args.query_stride, call.args.query_norm);
     for (int32_t i = 0; i < tile.num_queries; ++i) rows_.ReadQuery(reader, i, queries_ + i * head_size_);
   }
 
-  // All splits in order, merged as they come.
-  void Run() {
-    const int32_t floats = tile_.num_queries * (kPartialHeaderFloats + call_.padded_head_size);
-    for (int32_t i = 0; i < floats; ++i) running_[i] = 0.0f;
-    const Partial running(call_, tile_, running_);
-    last_split_ = rows_.LastVisibleSplit();
-    for (int32_t split = rows_.first_split(); split <= last_split_; ++split) {
-      ScoreSplit(split);
-      for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
-        rows = TileRows<S>(tile_.num_queries - first);
-        WeighValues(first, rows, weighted_);
-        for (int32_t i = first; i < first + rows; ++i) {
-          const WeightedRow values = {weighted_ + (i - first) * call_.padded_head_size, 32};
-          MergeQuery<S>(call_, highest_[i], weight_[i], values, running, i);
-        }
-      }
+  void AttendSplit(int32_t split) {
+    Score(split);
+    for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
+      rows = TileRows<S>(tile_.num_queries - first);
+      WeighValues(first, rows, weighted_ + first * call_.padded_head_size);
     }
-    WriteOutput<S>(call_, tile_, running);
   }
 
-  void RunSplits(const SplitRun& run, float* partials) {
-    last_split_ = run.first_split + run.num_splits - 1;
-    for (int32_t split = run.first_split; split <= last_split_; ++split, partials += run.slot_floats) {
-      const Partial partial(call_, tile_, partials);
-      ScoreSplit(split);
-      for (int32_t first = 0, rows; first < tile_.num_queries; first += rows) {
-        rows = TileRows<S>(tile_.num_queries - first);
-        WeighValues(first, rows, partial.values + first * partial.stride);
-      }
-      for (int32_t i = 0; i < tile_.num_queries; ++i) {
-        partial.highest[i] = highest_[i];
-        partial.weight[i] = weight_[i];
-      }
-    }
-  }
+  float highest(int32_t i) const { return highest_[i]; }
+  float weight(int32_t i) const { return weight_[i]; }
+  WeightedRow Weighted(int32_t i) const { return {weighted_ + i * call_.padded_head_size, 32}; }
 
  private:
   static constexpr int32_t kChunkGroups = 4;  // groups of sixteen keys transposed together, fewer for long heads
   static constexpr int32_t kKeyFloats = 16384;
 
   // Leaves the split's weights in scores_.
-  void ScoreSplit(int32_t split) {
+  void Score(int32_t split) {
     rows_.Enter(split);
     const int32_t chunk = Lower(kChunkGroups, kKeyFloats / (16 * head_size_));
     const Span seen = rows_.VisibleToSome();
@@ -117,7 +93,7 @@ class TileAttention {
       ScoreChunk(group, Lower(group + chunk, end_group), 16 * end_group);
     }
     for (int32_t i = 0; i < tile_.num_queries; ++i) Softmax(i);
-    rows_.LocateNext(last_split_);
+    rows_.LocateNext();
   }
 
   void ScoreChunk(int32_t group, int32_t end_group, int32_t end_key) {
@@ -137,10 +113,10 @@ class TileAttention {
 
   // Between the steps, the rows that the tile comes to later are sent for, a few lines at a time.
   void TransposeGroup(int32_t group, int32_t end_key, float* transposed) const {
-    const int32_t steps = head_size_ / 8;
-    for (int32_t step = 0, row = 0; step < steps; ++step) {
-      for (; row * steps < 16 * (step + 1); ++row) rows_.SendAheadOfKey(16 * group + row, end_key);
-      S::Transpose(rows_.keys() + 8 * step, rows_.offsets() + 16 * group, transposed + 128 * step);
+    const int32_t steps = head_size_ / 8, first = 16 * group;
+    for (int32_t step = 0; step < steps; ++step) {
+      rows_.SendAheadOfKeys({first + 16 * step / steps, first + 16 * (step + 1) / steps}, end_key);
+      S::Transpose(rows_.keys() + 8 * step, rows_.offsets() + first, transposed + 128 * step);
     }
   }
 
@@ -231,25 +207,13 @@ class TileAttention {
   const QueryTile tile_;
   const int32_t head_size_;
   CachedRows<S, Element> rows_;
-  int32_t last_split_ = 0;
   float highest_[kMaxTileQueries];
   float weight_[kMaxTileQueries];
   alignas(64) float queries_[kTileFloats];
-  alignas(64) float running_[kTileFloats + kMaxTileQueries * (kPartialHeaderFloats + 16)];
-  alignas(64) float weighted_[S::kMaxRows * (kMaxHeadSize + 16)];
+  alignas(64) float weighted_[kTileFloats + kMaxTileQueries * 16];
   alignas(64) float scores_[kMaxTileQueries * kKvSplit];
   alignas(64) float transposed_[kKeyFloats];
 };
-
-template <class S, class Element>
-void AttendTile(const PagedAttentionCall& call, const QueryTile& tile) {
-  TileAttention<S, Element>(call, tile, FirstSplit(call, tile)).Run();
-}
-
-template <class S, class Element>
-void AttendTileSplits(const PagedAttentionCall& call, const SplitRun& run, float* partials) {
-  TileAttention<S, Element>(call, run.tile, run.first_split).RunSplits(run, partials);
-}
 
 }  // namespace
 }  // namespace oga::kernels

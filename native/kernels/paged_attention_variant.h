@@ -106,8 +106,15 @@ static inline QueryPlace PlaceOf(const PagedAttentionCall& call, const QueryTile
           tile.kv_head * call.group_size + head};
 }
 
-static inline int32_t FirstSplit(const PagedAttentionCall& call, const QueryTile& tile) {
-  return FirstVisible(call.args.params, PlaceOf(call, tile, 0).position) / kKvSplit;
+// From the first to the last one that is meant.
+struct SplitRange {
+  int32_t first;
+  int32_t last;
+};
+
+static inline SplitRange VisibleSplits(const PagedAttentionCall& call, const QueryTile& tile) {
+  const int32_t oldest = FirstVisible(call.args.params, PlaceOf(call, tile, 0).position);
+  return {oldest / kKvSplit, PlaceOf(call, tile, tile.num_queries - 1).position / kKvSplit};
 }
 
 static inline int32_t NewTokens(const PagedAttentionArgs& args, int32_t row) {

@@ -20,7 +20,6 @@
 namespace oga::kernels {
 namespace {
 
-inline constexpr int32_t kUnitFloats = kUnitK * kPanelColumns / 2;
 inline constexpr int32_t kStagedRowFloats = kUnitK / 2;
 
 // A run of units of the same 32 columns, and the rows that it multiplies. Strides are in floats.

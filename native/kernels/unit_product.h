@@ -13,6 +13,8 @@
 namespace oga::kernels {
 namespace {
 
+inline constexpr int32_t kUnitFloats = kUnitK * kPanelColumns / 2;  // in bfloat16
+
 // Adds the products of one decoded unit to the sums of `rows` rows, kPanelColumns apart. A unit that
 // lies in the panel's stream has `ahead_bytes`: so far ahead later lines are asked for. Others have 0.
 template <class S, int rows, int ahead_bytes>
