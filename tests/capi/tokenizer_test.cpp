@@ -1,10 +1,10 @@
 #include <oga/tokenizer.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "capi/harness.h"
+#include "support/temp_folder.h"
 
 namespace oga::capi_test {
 namespace {
@@ -76,19 +76,13 @@ int32_t TokenId(const TokenizerHandle& tokenizer, const char* text) {
 class Folder {
  public:
   Folder(const std::string& kind, const std::map<std::string, std::string>& files) {
-    std::string pattern = (fs::temp_directory_path() / "oga-tokenizer-XXXXXX").native();
-    path_ = ::mkdtemp(pattern.data());
-    fs::copy_file(test::TextFolder(kind) + "/tokenizer.json", path_ / "tokenizer.json");
-    for (const auto& [name, content] : files) std::ofstream(path_ / name) << content;
+    fs::copy_file(test::TextFolder(kind) + "/tokenizer.json", folder_.path() / "tokenizer.json");
+    for (const auto& [name, content] : files) std::ofstream(folder_.path() / name) << content;
   }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  std::string path() const { return path_.native(); }
+  std::string path() const { return folder_.path().native(); }
 
  private:
-  fs::path path_;
+  const test::TempFolder folder_;
 };
 
 constexpr const char* kConfig = R"({"model": {"type": "t", "vocab_size": 430, "context_length": 8,
@@ -250,24 +244,18 @@ TEST_F(TokenizerOfAModel, IsOptional) {
 class ModelWithTokenizer {
  public:
   explicit ModelWithTokenizer(const std::string& tokenizer_json) {
-    std::string pattern = (fs::temp_directory_path() / "oga-model-XXXXXX").native();
-    path_ = ::mkdtemp(pattern.data());
-    fs::copy(ModelFolder(), path_, fs::copy_options::recursive);
-    fs::copy_file(tokenizer_json, path_ / "tokenizer.json");
+    fs::copy(ModelFolder(), folder_.path(), fs::copy_options::recursive);
+    fs::copy_file(tokenizer_json, folder_.path() / "tokenizer.json");
     OgaModel* model = nullptr;
-    Must(OgaCreateModel(path_.c_str(), &model));
+    Must(OgaCreateModel(folder_.path().c_str(), &model));
     model_.reset(model);
-  }
-  ~ModelWithTokenizer() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
   }
 
   OgaModel* get() const { return model_.get(); }
   void Destroy() { model_.reset(); }
 
  private:
-  fs::path path_;
+  const test::TempFolder folder_;
   ModelHandle model_;
 };
 

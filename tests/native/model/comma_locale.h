@@ -9,9 +9,10 @@
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "support/temp_folder.h"
 
 namespace oga::testing {
 
@@ -20,19 +21,15 @@ class CommaLocale {
   static constexpr const char* kName = "xx_XX";
 
   CommaLocale() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "oga-locale-XXXXXX").native();
-    folder_ = ::mkdtemp(pattern.data());
     WriteSources();
     // It exits with 1 because the categories that no test needs are missing; what counts is the check in Enter.
-    const std::string command = "cd '" + folder_.native() + "' && localedef -c -i source -f charmap ./" + kName;
+    const std::string command = "cd '" + folder_.path().native() + "' && localedef -c -i source -f charmap ./" + kName;
     if (std::system((command + " >/dev/null 2>&1").c_str()) == -1) ADD_FAILURE() << "no shell to run localedef in";
-    ::setenv("LOCPATH", folder_.c_str(), 1);
+    ::setenv("LOCPATH", folder_.path().c_str(), 1);
   }
   ~CommaLocale() {
     Leave();
     ::unsetenv("LOCPATH");
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
   }
   CommaLocale(const CommaLocale&) = delete;
   CommaLocale& operator=(const CommaLocale&) = delete;
@@ -49,7 +46,7 @@ class CommaLocale {
 
  private:
   void WriteSources() const {
-    std::ofstream charmap(folder_ / "charmap");
+    std::ofstream charmap(folder_.path() / "charmap");
     charmap << "<code_set_name> OGA-TEST\n<comment_char> %\n<escape_char> /\n<mb_cur_min> 1\n<mb_cur_max> 1\nCHARMAP\n";
     for (int byte = 0; byte < 128; ++byte) {
       char line[32];
@@ -57,19 +54,19 @@ class CommaLocale {
       charmap << line;
     }
     charmap << "<U0130> /xdd X\n<U0131> /xfd X\nEND CHARMAP\n";
-    std::ofstream(folder_ / "source") << "comment_char %\nescape_char /\n"
-                                         "LC_CTYPE\n"
-                                         "upper <U0041>;<U0049>;<U0130>\n"
-                                         "lower <U0061>;<U0069>;<U0131>\n"
-                                         "toupper (<U0061>,<U0041>);(<U0069>,<U0130>);(<U0131>,<U0049>)\n"
-                                         "tolower (<U0041>,<U0061>);(<U0130>,<U0069>);(<U0049>,<U0131>)\n"
-                                         "END LC_CTYPE\n"
-                                         "LC_NUMERIC\n"
-                                         "decimal_point \"<U002C>\"\nthousands_sep \"<U002E>\"\ngrouping 3;3\n"
-                                         "END LC_NUMERIC\n";
+    std::ofstream(folder_.path() / "source") << "comment_char %\nescape_char /\n"
+                                                "LC_CTYPE\n"
+                                                "upper <U0041>;<U0049>;<U0130>\n"
+                                                "lower <U0061>;<U0069>;<U0131>\n"
+                                                "toupper (<U0061>,<U0041>);(<U0069>,<U0130>);(<U0131>,<U0049>)\n"
+                                                "tolower (<U0041>,<U0061>);(<U0130>,<U0069>);(<U0049>,<U0131>)\n"
+                                                "END LC_CTYPE\n"
+                                                "LC_NUMERIC\n"
+                                                "decimal_point \"<U002C>\"\nthousands_sep \"<U002E>\"\ngrouping 3;3\n"
+                                                "END LC_NUMERIC\n";
   }
 
-  std::filesystem::path folder_;
+  const test::TempFolder folder_;
 };
 
 }  // namespace oga::testing

@@ -3,13 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "model/config_file.h"
 #include "model/genai_config.h"
 #include "native/model/config_samples.h"
+#include "support/temp_folder.h"
 
 namespace oga {
 namespace {
@@ -21,16 +21,8 @@ using testing::kSmallConfig;
 // A folder of its own per test, readable by everyone, gone afterwards.
 class ConfigFile : public ::testing::Test {
  protected:
-  ConfigFile() {
-    std::string pattern = (fs::temp_directory_path() / "oga-config-XXXXXX").native();
-    root_ = fs::canonical(::mkdtemp(pattern.data()));
-    fs::permissions(root_, fs::perms(0755));
-  }
-  ~ConfigFile() override {
-    fs::current_path(start_);
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
+  ConfigFile() { fs::permissions(root_, fs::perms(0755)); }
+  ~ConfigFile() override { fs::current_path(start_); }
 
   fs::path MakeModelFolder(const fs::path& name, const std::string& text = kSmallConfig) const {
     const fs::path folder = root_ / name;
@@ -39,7 +31,8 @@ class ConfigFile : public ::testing::Test {
     return folder;
   }
 
-  fs::path root_;
+  const test::TempFolder folder_;
+  const fs::path root_ = folder_.path();
   const fs::path start_ = fs::current_path();
 };
 

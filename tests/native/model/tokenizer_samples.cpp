@@ -1,7 +1,5 @@
 #include "native/model/tokenizer_samples.h"
 
-#include <unistd.h>
-
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -46,14 +44,7 @@ std::string AddedToken(const std::string& content, bool special) {
 }
 
 SampleFolder::SampleFolder(const std::map<std::string, std::string>& files) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "oga-tokenizer-XXXXXX").native();
-  path_ = ::mkdtemp(pattern.data());
-  for (const auto& [name, content] : files) std::ofstream(path_ / name, std::ios::binary) << content;
-}
-
-SampleFolder::~SampleFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  for (const auto& [name, content] : files) std::ofstream(folder_.path() / name, std::ios::binary) << content;
 }
 
 TokenizerFiles ReadSample(const std::string& tokenizer) {

@@ -1,12 +1,12 @@
-// A tokenizer.json of four tokens, with members replaced, written to a folder that lives as long as the test program.
+// A tokenizer.json of four tokens, with members replaced, and folders to read it from.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "model/tokenizer/tokenizer_json.h"
+#include "support/temp_folder.h"
 
 namespace oga::testing {
 
@@ -21,14 +21,11 @@ std::string AddedToken(const std::string& content, bool special);
 class SampleFolder {
  public:
   explicit SampleFolder(const std::map<std::string, std::string>& files);
-  ~SampleFolder();
-  SampleFolder(const SampleFolder&) = delete;
-  SampleFolder& operator=(const SampleFolder&) = delete;
 
-  std::string path() const { return path_.native(); }
+  std::string path() const { return folder_.path().native(); }
 
  private:
-  std::filesystem::path path_;
+  const test::TempFolder folder_;
 };
 
 TokenizerFiles ReadSample(const std::string& tokenizer);
