@@ -1,4 +1,4 @@
-"""Writes native/model/tokenizer/unicode_classes_data.h: the character classes that tokenizers split texts by.
+"""Writes native/text/unicode_classes_data.h: the character classes that tokenizers split texts by.
 
 Letters, numbers and spaces are those of the regular expressions of the `tokenizers` package itself, asked code point by
 code point, so that native encoding cuts where the reference does. What canonical composition (NFC) may change comes

@@ -14,17 +14,17 @@
 #include <vector>
 
 #include "base/error.h"
+#include "config/genai_config.h"
 #include "engine/engine.h"
 #include "engine/event.h"
 #include "engine/event_buffer.h"
 #include "engine/options.h"
 #include "engine/request.h"
 #include "engine/turn_options.h"
-#include "model/genai_config.h"
 #include "model/model.h"
-#include "model/tokenizer/tokenizer.h"
 #include "oga/oga.h"
-#include "search/text_stream.h"
+#include "text/text_stream.h"
+#include "text/tokenizer.h"
 
 // One holder per handle. OgaRequest, OgaEngineEvent and OgaTurnUsage have none; see AsInternal.
 struct OgaConfig {
@@ -63,7 +63,7 @@ struct OgaTokenizer {
   bool skip_special_tokens = true;
 };
 struct OgaTokenizerStream {
-  oga::search::TextStream stream;
+  oga::TextStream stream;
   std::string piece;  // what the last call handed out
 };
 

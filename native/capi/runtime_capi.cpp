@@ -1,9 +1,9 @@
 #include "capi/boundary.h"
 #include "grammar/grammar_library.h"
-#include "kernels/cpu_isa.h"
+#include "kernels/simd/cpu_isa.h"
 #include "ort/environment.h"
-#include "ort/extensions.h"
 #include "ort/library.h"
+#include "text/extensions.h"
 
 using oga::capi::Guard;
 using oga::capi::NewString;
@@ -27,7 +27,7 @@ OgaResult* OGA_API_CALL OgaGetLlguidanceVersion(const char** out) {
 }
 
 OgaResult* OGA_API_CALL OgaSetOrtExtensionsLibrary(const char* path) {
-  return Guard([&] { oga::ort::SetExtensionsPath(path == nullptr ? "" : path); });
+  return Guard([&] { oga::SetExtensionsPath(path == nullptr ? "" : path); });
 }
 
 OgaResult* OGA_API_CALL OgaGetOrtVersion(const char** out) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "capi/boundary.h"
-#include "model/tokenizer/chat_template.h"
+#include "text/chat_template.h"
 
 using oga::StatusCode;
 using oga::Throw;
@@ -121,8 +121,8 @@ OgaResult* OGA_API_CALL OgaTokenizerDecode(const OgaTokenizer* tokenizer, const 
   return Guard([&] {
     RequireOut<const char*>(out_string, nullptr, "out_string");
     const OgaTokenizer& source = Require(tokenizer, "tokenizer");
-    *out_string = NewString(WithoutNul(oga::search::DecodeText(
-        source.tokenizer->token_bytes(), Tokens(tokens, token_count), source.skip_special_tokens)));
+    *out_string = NewString(WithoutNul(
+        oga::DecodeText(source.tokenizer->token_bytes(), Tokens(tokens, token_count), source.skip_special_tokens)));
   });
 }
 
@@ -202,8 +202,7 @@ OgaResult* OGA_API_CALL OgaCreateTokenizerStream(const OgaTokenizer* tokenizer, 
   return Guard([&] {
     RequireOut<OgaTokenizerStream*>(out, nullptr);
     const OgaTokenizer& source = Require(tokenizer, "tokenizer");
-    *out = new OgaTokenizerStream{oga::search::TextStream(source.tokenizer->token_bytes(), source.skip_special_tokens),
-                                  {}};
+    *out = new OgaTokenizerStream{oga::TextStream(source.tokenizer->token_bytes(), source.skip_special_tokens), {}};
   });
 }
 

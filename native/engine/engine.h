@@ -36,12 +36,12 @@
 #include "engine/request.h"
 #include "engine/run_queues.h"
 #include "engine/step_trace.h"
-#include "model/engine_limits.h"
 #include "model/model.h"
 #include "model/model_executor.h"
 #include "scheduler/planner.h"
 #include "scheduler/policy.h"
 #include "search/sampler.h"
+#include "step/engine_limits.h"
 
 namespace oga {
 

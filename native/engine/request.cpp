@@ -196,7 +196,7 @@ void Request::StageText(RowResult& result) {
   text_->Restart();
   if (result.appends) {
     result.matched_stop_string = text_->Take(result.token, result.text);
-    const bool matched = result.matched_stop_string != search::StopStrings::kNoMatch;
+    const bool matched = result.matched_stop_string != StopStrings::kNoMatch;
     if (matched) {
       result.finish = FinishReason::kStopString;
     } else if (!result.is_text) {

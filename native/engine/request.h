@@ -61,7 +61,7 @@ struct RowResult {
   bool is_text = true;   // false for a stop token
   TokenId token = 0;
   FinishReason finish = FinishReason::kNone;
-  int32_t matched_stop_string = search::StopStrings::kNoMatch;
+  int32_t matched_stop_string = StopStrings::kNoMatch;
   std::string text;  // that became certain
   std::shared_ptr<const search::TokenLogprobs> logprobs;
   PromptLogprobs prompt_logprobs;  // of the input tokens that the row computed the predecessors of

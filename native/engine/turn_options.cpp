@@ -136,7 +136,7 @@ void TurnOptions::SetDryBreakers(std::vector<TokenId> tokens) {
 
 void TurnOptions::SetStopStrings(std::vector<std::string> strings) {
   CheckUsable();
-  auto compiled = std::make_shared<const search::StopStrings>(std::move(strings));
+  auto compiled = std::make_shared<const StopStrings>(std::move(strings));
   text_.stop_strings = compiled->empty() ? nullptr : std::move(compiled);
 }
 

@@ -14,10 +14,10 @@ TurnText::TurnText(const TextOptions& options, std::shared_ptr<const TokenBytes>
 void TurnText::Restart() { staged_ = committed_; }
 
 int32_t TurnText::Take(TokenId token, std::string& out) {
-  uint64_t visible_bytes = search::TextStream::kAllBytes;
-  int32_t matched = search::StopStrings::kNoMatch;
+  uint64_t visible_bytes = TextStream::kAllBytes;
+  int32_t matched = StopStrings::kNoMatch;
   if (staged_.matcher) {
-    const search::StopStage stage = staged_.matcher->Stage(token);
+    const StopStage stage = staged_.matcher->Stage(token);
     staged_.matcher->Commit(stage);
     visible_bytes = stage.visible_bytes();
     matched = stage.matched_index();
@@ -29,7 +29,7 @@ int32_t TurnText::Take(TokenId token, std::string& out) {
 void TurnText::Finish(std::string& out) {
   if (staged_.matcher) staged_.matcher->Finish();
   if (!staged_.stream) return;
-  staged_.stream->Finish(out, staged_.matcher ? staged_.matcher->visible_bytes() : search::TextStream::kAllBytes);
+  staged_.stream->Finish(out, staged_.matcher ? staged_.matcher->visible_bytes() : TextStream::kAllBytes);
 }
 
 void TurnText::Commit() noexcept { std::swap(committed_, staged_); }

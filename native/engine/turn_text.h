@@ -10,19 +10,19 @@
 #include <optional>
 #include <string>
 
-#include "search/stop_matcher.h"
-#include "search/stop_strings.h"
-#include "search/text_stream.h"
 #include "step/ids.h"
 #include "step/token_bytes.h"
+#include "text/stop_matcher.h"
+#include "text/stop_strings.h"
+#include "text/text_stream.h"
 
 namespace oga {
 
 // What a turn's host wants to know of its text.
 struct TextOptions {
-  std::shared_ptr<const search::StopStrings> stop_strings;  // null: none
-  bool emit = false;                                        // events carry text
-  bool special_tokens = false;                              // they are part of the text
+  std::shared_ptr<const StopStrings> stop_strings;  // null: none
+  bool emit = false;                                // events carry text
+  bool special_tokens = false;                      // they are part of the text
 
   bool needs_text() const { return emit || stop_strings != nullptr; }
 };
@@ -45,8 +45,8 @@ class TurnText {
 
  private:
   struct State {
-    std::optional<search::StopMatcher> matcher;  // none without stop strings
-    std::optional<search::TextStream> stream;    // none when no text is emitted
+    std::optional<StopMatcher> matcher;  // none without stop strings
+    std::optional<TextStream> stream;    // none when no text is emitted
   };
 
   State committed_;

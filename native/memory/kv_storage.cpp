@@ -53,7 +53,7 @@ class Bytes {
 }  // namespace
 
 uint64_t KvShape::slot_bytes() const {
-  return uint64_t{num_kv_heads} * head_size * static_cast<uint64_t>(kernels::CacheElementBytes(type));
+  return uint64_t{num_kv_heads} * head_size * static_cast<uint64_t>(CacheElementBytes(type));
 }
 
 KvStorage::KvStorage(const KvShape& shape) : shape_(shape) {

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "kernels/paged_attention.h"
+#include "step/cache_type.h"
 
 namespace oga {
 
@@ -19,7 +19,7 @@ struct KvShape {
   uint32_t block_size_slots = 0;
   uint32_t num_kv_heads = 0;
   uint32_t head_size = 0;
-  kernels::CacheType type = kernels::CacheType::kFloat32;
+  CacheType type = CacheType::kFloat32;
 
   // Bytes of one slot (one token) of one layer and side.
   uint64_t slot_bytes() const;

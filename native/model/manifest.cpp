@@ -13,11 +13,10 @@ namespace {
 
 using ort::ElementType;
 
-constexpr std::pair<ElementType, kernels::CacheType> kCacheTypes[] = {
-    {ElementType::kFloat, kernels::CacheType::kFloat32},
-    {ElementType::kFloat16, kernels::CacheType::kFloat16},
-    {ElementType::kBfloat16, kernels::CacheType::kBfloat16},
-    {ElementType::kInt8, kernels::CacheType::kInt8}};
+constexpr std::pair<ElementType, CacheType> kCacheTypes[] = {{ElementType::kFloat, CacheType::kFloat32},
+                                                             {ElementType::kFloat16, CacheType::kFloat16},
+                                                             {ElementType::kBfloat16, CacheType::kBfloat16},
+                                                             {ElementType::kInt8, CacheType::kInt8}};
 constexpr const char* kCacheShape = "[num_blocks, block_size, num_key_value_heads, head_size]";
 
 // "past_key_values.%d.key" for layer 3 is "past_key_values.3.key".
@@ -229,7 +228,7 @@ class ManifestReader {
 }  // namespace
 
 uint64_t DecoderManifest::bytes_per_slot() const {
-  const uint64_t element_bytes = static_cast<uint64_t>(kernels::CacheElementBytes(cache_type));
+  const uint64_t element_bytes = static_cast<uint64_t>(CacheElementBytes(cache_type));
   return 2 * layers.size() * uint64_t{num_kv_heads} * head_size * element_bytes;
 }
 

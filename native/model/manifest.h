@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/paged_attention.h"
-#include "model/genai_config.h"
+#include "config/genai_config.h"
 #include "ort/shape.h"
+#include "step/cache_type.h"
 
 namespace oga {
 
@@ -32,7 +32,7 @@ struct DecoderManifest {
   DecoderTensorNames names;
   std::vector<LayerTensors> layers;  // those that own a cache
 
-  kernels::CacheType cache_type = kernels::CacheType::kFloat32;
+  CacheType cache_type = CacheType::kFloat32;
   uint32_t num_kv_heads = 0;
   uint32_t head_size = 0;
   int64_t fixed_num_blocks = -1;  // -1: any

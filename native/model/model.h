@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "model/engine_limits.h"
-#include "model/genai_config.h"
+#include "config/genai_config.h"
 #include "model/model_executor.h"
-#include "model/tokenizer/tokenizer.h"
+#include "step/engine_limits.h"
+#include "text/tokenizer.h"
 
 namespace oga {
 

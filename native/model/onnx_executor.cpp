@@ -28,12 +28,12 @@ KvShape ShapeOf(const DecoderManifest& manifest, const EngineLimits& limits) {
           .type = manifest.cache_type};
 }
 
-ort::ElementType ElementOf(kernels::CacheType type) {
+ort::ElementType ElementOf(CacheType type) {
   switch (type) {
-    case kernels::CacheType::kFloat32: break;
-    case kernels::CacheType::kFloat16: return ort::ElementType::kFloat16;
-    case kernels::CacheType::kBfloat16: return ort::ElementType::kBfloat16;
-    case kernels::CacheType::kInt8: return ort::ElementType::kInt8;
+    case CacheType::kFloat32: break;
+    case CacheType::kFloat16: return ort::ElementType::kFloat16;
+    case CacheType::kBfloat16: return ort::ElementType::kBfloat16;
+    case CacheType::kInt8: return ort::ElementType::kInt8;
   }
   return ort::ElementType::kFloat;
 }

@@ -7,12 +7,12 @@
 
 #include "memory/kv_storage.h"
 #include "model/bound_tensor.h"
-#include "model/engine_limits.h"
 #include "model/manifest.h"
 #include "model/model_executor.h"
 #include "model/packed_inputs.h"
 #include "ort/io_binding.h"
 #include "ort/session.h"
+#include "step/engine_limits.h"
 
 namespace oga {
 

@@ -5,12 +5,13 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable_text.h"
-#include "kernels/cpu_isa.h"
-#include "model/limits_resolution.h"
+#include "config/limits_resolution.h"
+#include "config/read_file.h"
+#include "kernels/simd/cpu_isa.h"
 #include "model/onnx_executor.h"
-#include "model/onnx_file.h"
-#include "model/onnx_products.h"
-#include "model/read_file.h"
+#include "onnx/onnx_file.h"
+#include "onnx/onnx_products.h"
+#include "operators/cpu/cpu_operators.h"
 
 namespace oga {
 
@@ -23,11 +24,10 @@ std::shared_ptr<const ort::Session> OpenSession(const GenaiConfig& config) {
   const std::string path = config.decoder_path();
   CheckOnnxFiles(path);
   const SessionConfig& chosen = config.decoder().session;
-  ort::SessionOptions options;
-  options.intra_op_threads = chosen.intra_op_num_threads.value_or(0);
-  options.matmul = chosen.cpu_matmul;
-  options.has_half_products = HasHalfProducts(path);
-  auto session = std::make_shared<const ort::Session>(path, options);
+  auto options = operators::CpuSessionOptions({.intra_op_threads = chosen.intra_op_num_threads.value_or(0),
+                                               .matmul = chosen.cpu_matmul,
+                                               .has_half_products = HasHalfProducts(path)});
+  auto session = std::make_shared<const ort::Session>(path, std::move(options));
   log::Info(Message("loaded ", Printable(path), " with ", kernels::CpuIsaName(isa), " kernels"));
   return session;
 }

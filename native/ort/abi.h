@@ -2,7 +2,7 @@
 // of the function table that we call. The runtime's headers are not needed: its table is append-only, so a slot keeps
 // its index and its signature for good. All slots here belong to API version 18.
 //
-// Only native/ort includes this file.
+// Only native/ort and native/operators include this file.
 #pragma once
 
 #include <cstddef>

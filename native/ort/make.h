@@ -1,4 +1,4 @@
-// Creation of the runtime's objects with their failures as errors. Only native/ort includes this file.
+// Creation of the runtime's objects with their failures as errors. Only native/ort and native/operators include this file.
 #pragma once
 
 #include "ort/abi.h"

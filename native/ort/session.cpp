@@ -4,17 +4,15 @@
 
 #include "base/error.h"
 #include "base/printable_text.h"
-#include "ort/cpu_operators.h"
 #include "ort/io_binding.h"
 #include "ort/make.h"
 #include "ort/runtime_call.h"
-#include "ort/thread_count.h"
 
 namespace oga::ort {
 
 namespace {
 
-Owned<abi::SessionOptions> MakeOptions(int threads, const CpuOperators& operators) {
+Owned<abi::SessionOptions> MakeOptions(const SessionOptions& options) {
   constexpr const char* kDoing = "cannot set up an onnxruntime session";
   const abi::Api& api = Api();
   auto made = Make<abi::SessionOptions>(api.CreateSessionOptions, kDoing);
@@ -22,10 +20,10 @@ Owned<abi::SessionOptions> MakeOptions(int threads, const CpuOperators& operator
   // Patterns are remembered per input shape, and the packed shapes of a batch hardly ever repeat.
   Check(api.DisableMemPattern(made.get()), kDoing);
   Check(api.EnableCpuMemArena(made.get()), kDoing);
-  Check(api.SetIntraOpNumThreads(made.get(), threads), kDoing);
+  Check(api.SetIntraOpNumThreads(made.get(), options.threads), kDoing);
   Check(api.SetInterOpNumThreads(made.get(), 1), kDoing);
   Check(api.SetSessionLogSeverityLevel(made.get(), static_cast<int>(abi::LogSeverity::kWarning)), kDoing);
-  operators.AddTo(made.get());
+  if (options.operators) options.operators->AddTo(made.get());
   return made;
 }
 
@@ -55,11 +53,10 @@ TensorInfo ReadTensor(const abi::Session* session, size_t index, GetTypeInfo get
 
 }  // namespace
 
-Session::Session(const std::string& model_path, const SessionOptions& options)
+Session::Session(const std::string& model_path, SessionOptions options)
     : process_(getpid()), environment_(Environment::Get()) {
-  const int threads = ChooseThreadCount(options.intra_op_threads);
-  operators_ = std::make_unique<const CpuOperators>(options.matmul, options.has_half_products, threads);
-  const auto session_options = MakeOptions(threads, *operators_);
+  const auto session_options = MakeOptions(options);
+  operators_ = std::move(options.operators);
   const RuntimeCall call;
   session_ = Make<abi::Session>(Api().CreateSession, Message("cannot load ", Printable(model_path)),
                                 environment_->handle(), model_path.c_str(), session_options.get());

@@ -1,4 +1,4 @@
-// A loaded graph. Sessions run on the CPU with liboga's own operators in place of the runtime's.
+// A loaded graph. Sessions run on the CPU, with the operators they are given in place of the runtime's.
 //
 // Immutable after construction. Run is called from any number of threads at once, each with its own IoBinding; whoever
 // holds a binding keeps its session alive. A child forked since cannot run it, and leaks it instead of releasing it.
@@ -10,20 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "ort/cpu_matmul.h"
+#include "ort/custom_operators.h"
 #include "ort/environment.h"
 #include "ort/handles.h"
 #include "ort/shape.h"
 
 namespace oga::ort {
 
-class CpuOperators;
 class IoBinding;
 
 struct SessionOptions {
-  int intra_op_threads = 0;  // as ChooseThreadCount takes it
-  CpuMatMul matmul = CpuMatMul::kAuto;
-  bool has_half_products = false;  // whether a MatMul or Gemm of the graph has weights of 16 bits
+  int threads = 1;                                   // of the intra-op pool, the caller's among them
+  std::unique_ptr<const CustomOperators> operators;  // null: the runtime's own alone
 };
 
 // What the arena does with its free memory at the end of a run.
@@ -33,7 +31,7 @@ class Session {
  public:
   // Loads the graph at `model_path`. Throws Error: kNotFound, kModelError for what the runtime cannot load,
   // kUnsupported for an operator, attribute or input that is not built.
-  Session(const std::string& model_path, const SessionOptions& options);
+  Session(const std::string& model_path, SessionOptions options);
   ~Session();
 
   Session(const Session&) = delete;
@@ -57,7 +55,7 @@ class Session {
 
   const pid_t process_;
   std::shared_ptr<const Environment> environment_;
-  std::unique_ptr<const CpuOperators> operators_;  // the session calls into it until it is released
+  std::unique_ptr<const CustomOperators> operators_;  // the session calls into it until it is released
   Owned<abi::Session> session_;
   Owned<abi::RunOptions> keep_arena_;
   Owned<abi::RunOptions> shrink_arena_;

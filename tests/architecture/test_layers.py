@@ -9,6 +9,7 @@ from planted import Plant, assert_none
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 LAYERS = "capi\nengine\ncache search\nbase\n"
+FOLDERS = {f"native/{folder}/{folder}.h": "\n" for folder in LAYERS.split()}
 
 
 def ranks(root: Path) -> dict[str, int]:
@@ -26,6 +27,11 @@ def violations(root: Path) -> list[str]:
         f"native/{folder.name}/ is not in native/LAYERS: add it on the line where it belongs"
         for folder in sorted(native.iterdir())
         if folder.is_dir() and folder.name not in rank
+    ]
+    found += [
+        f"native/LAYERS lists {folder}/, which is not a folder of native/: take it out, or add what belongs there"
+        for folder in rank
+        if not (native / folder).is_dir()
     ]
     for path in sorted([*native.rglob("*.h"), *native.rglob("*.cpp")]):
         folder = path.relative_to(native).parts[0]
@@ -57,7 +63,7 @@ def test_no_folder_includes_upward_or_sideways(root: Path) -> None:
 
 
 def test_an_upward_include_is_caught(plant: Plant) -> None:
-    tree = plant({"native/LAYERS": LAYERS, "native/base/error.h": '#include "engine/engine.h"\n'})
+    tree = plant({"native/LAYERS": LAYERS, **FOLDERS, "native/base/error.h": '#include "engine/engine.h"\n'})
     assert violations(tree) == [
         "native/base/error.h includes engine/engine.h, but native/LAYERS puts engine/ above base/: "
         "move what is shared to a folder below both, or pass it in as a plain value or an interface of base/"
@@ -65,25 +71,32 @@ def test_an_upward_include_is_caught(plant: Plant) -> None:
 
 
 def test_a_sideways_include_is_caught(plant: Plant) -> None:
-    tree = plant({"native/LAYERS": LAYERS, "native/cache/pool.cpp": '#include "search/sampler.h"\n'})
+    tree = plant({"native/LAYERS": LAYERS, **FOLDERS, "native/cache/pool.cpp": '#include "search/sampler.h"\n'})
     assert "puts search/ beside cache/" in violations(tree)[0]
 
 
 def test_an_unlisted_folder_is_caught(plant: Plant) -> None:
-    tree = plant({"native/LAYERS": LAYERS, "native/util/strings.h": "\n"})
+    tree = plant({"native/LAYERS": LAYERS, **FOLDERS, "native/util/strings.h": "\n"})
     assert violations(tree) == ["native/util/ is not in native/LAYERS: add it on the line where it belongs"]
 
 
+def test_a_listed_folder_that_does_not_exist_is_caught(plant: Plant) -> None:
+    tree = plant({"native/LAYERS": f"{LAYERS}util\n", **FOLDERS})
+    assert violations(tree) == [
+        "native/LAYERS lists util/, which is not a folder of native/: take it out, or add what belongs there"
+    ]
+
+
 def test_a_public_header_below_the_boundary_is_caught(plant: Plant) -> None:
-    tree = plant({"native/LAYERS": LAYERS, "native/engine/engine.h": '#include "oga/engine.h"\n'})
+    tree = plant({"native/LAYERS": LAYERS, **FOLDERS, "native/engine/engine.h": '#include "oga/engine.h"\n'})
     assert "only native/capi knows the public headers" in violations(tree)[0]
 
 
 def test_an_include_that_is_not_relative_to_native_is_caught(plant: Plant) -> None:
-    tree = plant({"native/LAYERS": LAYERS, "native/base/a.h": "\n", "native/base/b.h": '#include "a.h"\n'})
+    tree = plant({"native/LAYERS": LAYERS, **FOLDERS, "native/base/a.h": "\n", "native/base/b.h": '#include "a.h"\n'})
     assert '"base/a.h"' in violations(tree)[0]
 
 
 def test_downward_and_own_includes_are_allowed(plant: Plant) -> None:
     text = '#include <vector>\n#include "engine/step.h"\n#include "cache/pool.h"\n#include "base/error.h"\n'
-    assert violations(plant({"native/LAYERS": LAYERS, "native/engine/engine.cpp": text})) == []
+    assert violations(plant({"native/LAYERS": LAYERS, **FOLDERS, "native/engine/engine.cpp": text})) == []

@@ -30,7 +30,7 @@ AttentionCase::AttentionCase(const AttentionStep& step) : step_(step) {
   args_.params.rotary_dim = kHeadSize;
   args_.params.rotary_positions = length;
   args_.cache_type = step.cache;
-  if (step.cache == kernels::CacheType::kInt8) args_.key_scale = args_.value_scale = {&kCodeScale, false};
+  if (step.cache == CacheType::kInt8) args_.key_scale = args_.value_scale = {&kCodeScale, false};
 
   if (step.layers == 0) {
     const auto beyond_bytes = static_cast<int64_t>(BeyondCachesBytes());

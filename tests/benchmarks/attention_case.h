@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "benchmarks/thread_team.h"
-#include "kernels/paged_attention.h"
-#include "kernels/weight_arena.h"
+#include "kernels/attention/paged_attention.h"
+#include "kernels/product/weight_arena.h"
 
 namespace oga::benchmarks {
 
@@ -15,7 +15,7 @@ struct AttentionStep {
   int32_t rows = 1;
   int32_t past = 0;        // tokens in the cache of each row
   int32_t new_tokens = 1;  // of each row
-  kernels::CacheType cache = kernels::CacheType::kFloat32;
+  CacheType cache = CacheType::kFloat32;
   int32_t layers = 0;  // 0: as many as no cache holds
 };
 

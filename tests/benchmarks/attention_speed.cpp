@@ -35,11 +35,11 @@ Json MeasureAttention(int threads) {
   const BigMemory memory;
   const struct {
     const char* name;
-    kernels::CacheType type;
-  } caches[] = {{"fp32", kernels::CacheType::kFloat32},
-                {"fp16", kernels::CacheType::kFloat16},
-                {"bf16", kernels::CacheType::kBfloat16},
-                {"int8", kernels::CacheType::kInt8}};
+    CacheType type;
+  } caches[] = {{"fp32", CacheType::kFloat32},
+                {"fp16", CacheType::kFloat16},
+                {"bf16", CacheType::kBfloat16},
+                {"int8", CacheType::kInt8}};
   Json measured = Json::array();
   for (const auto& [name, type] : caches) {
     // A decode step reads keys and values once; those of a prompt are read by every query, and stay in the caches.

@@ -16,7 +16,7 @@
 #include "benchmarks/limits.h"
 #include "benchmarks/product_case.h"
 #include "benchmarks/report.h"
-#include "kernels/cpu_isa.h"
+#include "kernels/simd/cpu_isa.h"
 #include "ort/thread_count.h"
 
 namespace oga::benchmarks {

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "benchmarks/thread_team.h"
-#include "kernels/cpu_isa.h"
-#include "kernels/weight_arena.h"
+#include "kernels/product/weight_arena.h"
+#include "kernels/simd/cpu_isa.h"
 
 namespace oga::benchmarks {
 

@@ -56,11 +56,9 @@ void PackedCopies::Multiply(ThreadTeam* team, int64_t rows) {
   for (const kernels::PackedWeights& weights : weights_) kernels::PackedMatMul(weights, args, parallel_for);
 }
 
-ProductSession::ProductSession(const std::string& path, ort::CpuMatMul matmul, int threads) {
-  ort::SessionOptions options;
-  options.intra_op_threads = threads;
-  options.matmul = matmul;
-  session_ = std::make_unique<const ort::Session>(path, options);
+ProductSession::ProductSession(const std::string& path, operators::CpuMatMul matmul, int threads) {
+  session_ = std::make_unique<const ort::Session>(
+      path, oga::operators::CpuSessionOptions({.intra_op_threads = threads, .matmul = matmul}));
   binding_ = std::make_unique<ort::IoBinding>(*session_);
 }
 

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "benchmarks/thread_team.h"
-#include "kernels/packed_matmul.h"
+#include "kernels/product/packed_matmul.h"
+#include "operators/cpu/cpu_operators.h"
 #include "ort/io_binding.h"
 #include "ort/session.h"
 
@@ -48,7 +49,7 @@ class PackedCopies {
 // A graph of independent nodes x<i> -> y<i>, by our kernel or by the runtime's.
 class ProductSession {
  public:
-  ProductSession(const std::string& path, ort::CpuMatMul matmul, int threads);
+  ProductSession(const std::string& path, operators::CpuMatMul matmul, int threads);
 
   int64_t nodes() const { return static_cast<int64_t>(session_->inputs().size()); }
 

@@ -56,8 +56,8 @@ Json MeasureProducts(const std::string& folder, const ProductShape& shape, int t
     std::vector<int64_t> rows;
   } graphs[] = {{"/thin.onnx", {1, 4, 8, 16}}, {"/wide.onnx", {64, 256}}};
   for (const auto& [file, row_counts] : graphs) {
-    ProductSession ours(folder + file, ort::CpuMatMul::kAuto, threads);
-    ProductSession runtime(folder + file, ort::CpuMatMul::kRuntime, threads);
+    ProductSession ours(folder + file, operators::CpuMatMul::kAuto, threads);
+    ProductSession runtime(folder + file, operators::CpuMatMul::kRuntime, threads);
     PackedCopies packed(kernels::SelectedCpuIsa(), shape, ours.nodes());
     for (const int64_t rows : row_counts) {
       measured.push_back(MeasureRows(contestants, &packed, &ours, &runtime, rows));

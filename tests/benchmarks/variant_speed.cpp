@@ -72,8 +72,8 @@ Json MeasureVariants(int threads) {
     MeasureProduct(shape, 1, 16, &team, &lines);
     MeasureProduct(shape, 1, 64, &team, &lines);
   }
-  for (const auto type : {kernels::CacheType::kFloat32, kernels::CacheType::kBfloat16}) {
-    const std::string cache = type == kernels::CacheType::kFloat32 ? ", fp32 cache" : ", bf16 cache";
+  for (const auto type : {CacheType::kFloat32, CacheType::kBfloat16}) {
+    const std::string cache = type == CacheType::kFloat32 ? ", fp32 cache" : ", bf16 cache";
     MeasureStep("decode, 1 row after 4096" + cache, {1, 4095, 1, type}, &team, &lines);
     MeasureStep("prefill of 512" + cache, {1, 0, 512, type, 1}, &team, &lines);
   }

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "model/engine_limits.h"
 #include "model/model_executor.h"
+#include "step/engine_limits.h"
 
 namespace oga::testing {
 

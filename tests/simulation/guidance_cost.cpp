@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "model/tokenizer/tokenizer.h"
 #include "native/grammar/grammar_world.h"
+#include "text/tokenizer.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "model/engine_limits.h"
 #include "model/model_executor.h"
+#include "step/engine_limits.h"
 
 namespace oga::testing {
 

@@ -3,10 +3,10 @@
 // That the instruction does what the manual says must be seen on a CPU that has it.
 #if defined(__x86_64__)
 
-#include "kernels/packed_lanes_avx512.h"
+#include "kernels/product/packed_lanes_avx512.h"
 
-#include "kernels/packed_amx.h"
-#include "kernels/paged_attention_pairs.h"
+#include "kernels/attention/paged_attention_pairs.h"
+#include "kernels/product/packed_amx.h"
 
 namespace oga::kernels {
 extern const PackedVariant kPackedEmulatedTiles;

@@ -34,13 +34,13 @@ TEST(KvStorage, CountsBytesByElementType) {
   EXPECT_EQ(full.tensor_bytes(), 5u * 4 * 64);
   EXPECT_EQ(full.block_bytes(), 2u * 3 * 4 * 64);
   EXPECT_GE(full.total_bytes(), 5 * full.block_bytes());
-  shape.type = kernels::CacheType::kFloat16;
+  shape.type = CacheType::kFloat16;
   const KvStorage half(shape);
   EXPECT_EQ(half.tensor_bytes(), full.tensor_bytes() / 2);
   EXPECT_EQ(half.block_bytes(), full.block_bytes() / 2);
-  shape.type = kernels::CacheType::kBfloat16;
+  shape.type = CacheType::kBfloat16;
   EXPECT_EQ(shape.slot_bytes(), 2u * 8 * 2);
-  shape.type = kernels::CacheType::kInt8;
+  shape.type = CacheType::kInt8;
   EXPECT_EQ(KvStorage(shape).tensor_bytes(), full.tensor_bytes() / 4);
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "native/model/config_samples.h"
+#include "native/config/config_samples.h"
 
 namespace oga {
 namespace {
@@ -68,7 +68,7 @@ TEST_F(Manifests, DescribeTheCachesOfEveryLayer) {
   EXPECT_EQ(manifest.layers[1].present_value, "present.1.value");
   EXPECT_EQ(manifest.num_kv_heads, 2u);
   EXPECT_EQ(manifest.head_size, 8u);
-  EXPECT_EQ(manifest.cache_type, kernels::CacheType::kFloat32);
+  EXPECT_EQ(manifest.cache_type, CacheType::kFloat32);
   EXPECT_EQ(manifest.bytes_per_slot(), 2u * 2 * 2 * 8 * 4);
   EXPECT_EQ(manifest.vocab_size, 64);
   EXPECT_TRUE(manifest.has_attention_metadata);
@@ -80,11 +80,11 @@ TEST_F(Manifests, DescribeTheCachesOfEveryLayer) {
 TEST_F(Manifests, TakeCachesOfEveryTypeThatTheKernelHas) {
   const struct {
     ElementType element;
-    kernels::CacheType cache;
+    CacheType cache;
     uint64_t bytes;
-  } types[] = {{ElementType::kFloat16, kernels::CacheType::kFloat16, 2},
-               {ElementType::kBfloat16, kernels::CacheType::kBfloat16, 2},
-               {ElementType::kInt8, kernels::CacheType::kInt8, 1}};
+  } types[] = {{ElementType::kFloat16, CacheType::kFloat16, 2},
+               {ElementType::kBfloat16, CacheType::kBfloat16, 2},
+               {ElementType::kInt8, CacheType::kInt8, 1}};
   for (const auto& type : types) {
     for (auto* tensors : {&inputs_, &outputs_}) {
       for (TensorInfo& tensor : *tensors) {

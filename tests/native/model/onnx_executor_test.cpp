@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "model/model.h"
-#include "native/model/allocation_hooks.h"
 #include "native/model/scenario.h"
+#include "support/allocation_hooks.h"
 #include "support/test_data.h"
 
 namespace oga {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "model/onnx_executor.h"
-#include "native/model/config_samples.h"
+#include "native/config/config_samples.h"
 #include "support/test_data.h"
 
 namespace oga {

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "native/model/allocation_hooks.h"
 #include "native/model/scenario.h"
+#include "operators/cpu/cpu_operators.h"
 #include "ort/session.h"
+#include "support/allocation_hooks.h"
 #include "support/test_data.h"
 
 namespace oga {
@@ -15,7 +16,7 @@ using PackedInputsOfASession = test::WithRuntime;
 // Decoding is a long row of steps of one shape; a rebound tensor would be an allocation in the runtime too.
 TEST_F(PackedInputsOfASession, AllocateAndBindNothingForAStepOfTheSameShape) {
   const std::string folder = test::DataPath("models/packed_float16");
-  const ort::Session session(folder + "/model.onnx", {});
+  const ort::Session session(folder + "/model.onnx", operators::CpuSessionOptions({}));
   const DecoderManifest manifest = ReadManifest(session.inputs(), session.outputs(), GenaiConfig::FromFolder(folder));
   ort::IoBinding binding(session);
   PackedInputs inputs(manifest, binding, session.environment());

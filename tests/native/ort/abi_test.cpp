@@ -9,7 +9,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "native/ort/product_case.h"
+#include "native/operators/cpu/product_case.h"
+#include "operators/cpu/cpu_operators.h"
 #include "ort/environment.h"
 #include "ort/io_binding.h"
 #include "ort/library.h"
@@ -60,7 +61,8 @@ class DeclaredSlots : public test::WithRuntime {
 };
 
 void RunOnce() {
-  const Session session(test::DataPath("models/operators/accepted_float16_cache.onnx"), {2});
+  const Session session(test::DataPath("models/operators/accepted_float16_cache.onnx"),
+                        operators::CpuSessionOptions({.intra_op_threads = 2}));
   std::vector<float> query(32, 1.0f), key(16, 1.0f), value(16, 3.0f), output(32, 0.0f);
   std::vector<uint16_t> key_cache(4 * 16, 0), value_cache(4 * 16, 0);
   std::vector<int32_t> cumulative = {0, 1}, past = {0}, table = {0};
@@ -89,12 +91,10 @@ void RunOnce() {
 
 TEST_F(DeclaredSlots, AreAllCalledByRealUse) {
   RunOnce();
-  { const Session packed(test::DataPath("models/packed_float16/model.onnx"), {}); }
-  { const Session quantised(test::DataPath("models/matmul_nbits/plain.onnx"), {}); }
-  SessionOptions in_bfloat16;
-  in_bfloat16.matmul = CpuMatMul::kBfloat16;
-  ProductCase("models/matmul/scaled").Run(in_bfloat16);
-  EXPECT_THROW(Session(test::DataPath("models/operators/not_causal.onnx"), {}), Error);
+  { const Session packed(test::DataPath("models/packed_float16/model.onnx"), operators::CpuSessionOptions({})); }
+  { const Session quantised(test::DataPath("models/matmul_nbits/plain.onnx"), operators::CpuSessionOptions({})); }
+  operators::ProductCase("models/matmul/scaled").Run({.matmul = operators::CpuMatMul::kBfloat16});
+  EXPECT_THROW(Session(test::DataPath("models/operators/not_causal.onnx"), operators::CpuSessionOptions({})), Error);
   Shutdown();
 
   for (const auto& [slot, calls] : Calls()) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "operators/cpu/cpu_operators.h"
 #include "ort/io_binding.h"
 #include "ort/session.h"
 #include "support/test_data.h"
@@ -23,7 +24,8 @@ TEST_F(Environments, AreReleasedByShutdownWhenNothingUsesThem) {
 
 TEST_F(Environments, OutliveShutdownForTheSessionsThatUseThem) {
   Shutdown();
-  auto session = std::make_unique<const Session>(test::DataPath("models/operators/add_one.onnx"), SessionOptions{});
+  auto session = std::make_unique<const Session>(test::DataPath("models/operators/add_one.onnx"),
+                                                 operators::CpuSessionOptions({}));
   const std::weak_ptr<const Environment> used = Environment::Get();
   Shutdown();
   ASSERT_FALSE(used.expired());

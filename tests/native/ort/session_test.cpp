@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "operators/cpu/cpu_operators.h"
 #include "ort/io_binding.h"
 #include "support/test_data.h"
 
@@ -25,7 +26,7 @@ Tensor Floats(const Session& session, std::vector<float>& values) {
 using Sessions = test::WithRuntime;
 
 TEST_F(Sessions, ReportNamesTypesAndDimensions) {
-  const Session session(test::DataPath("models/packed_float16/model.onnx"), {});
+  const Session session(test::DataPath("models/packed_float16/model.onnx"), operators::CpuSessionOptions({}));
   const auto text = [](const TensorInfo& tensor) {
     return Message(tensor.name, ' ', ElementTypeName(tensor.type), ' ', ShapeText(tensor.dims));
   };
@@ -39,7 +40,7 @@ TEST_F(Sessions, ReportNamesTypesAndDimensions) {
 }
 
 TEST_F(Sessions, RunOverTheCallersMemory) {
-  const Session session(AddOne(), {});
+  const Session session(AddOne(), operators::CpuSessionOptions({}));
   IoBinding binding(session);
   std::vector<float> x = {1, 2, 3};
   std::vector<float> y(3, -1);
@@ -61,7 +62,7 @@ TEST_F(Sessions, RunOverTheCallersMemory) {
 }
 
 TEST_F(Sessions, RunFromSeveralThreadsAtOnce) {
-  const Session session(AddOne(), {2});
+  const Session session(AddOne(), operators::CpuSessionOptions({.intra_op_threads = 2}));
   std::vector<std::thread> threads;
   std::vector<int> wrong(4, 0);
   for (int t = 0; t < 4; ++t) {
@@ -83,7 +84,7 @@ TEST_F(Sessions, RunFromSeveralThreadsAtOnce) {
 }
 
 TEST_F(Sessions, NameTheInputThatDoesNotFit) {
-  const Session session(AddOne(), {});
+  const Session session(AddOne(), operators::CpuSessionOptions({}));
   IoBinding binding(session);
   std::vector<float> x(4);
   const int64_t matrix[] = {2, 2};
@@ -116,7 +117,7 @@ TEST_F(Sessions, LoadFromAnyPathTogetherWithExternalWeights) {
     for (const char* file : {"model.onnx", "model.onnx.data"}) {
       fs::copy_file(test::DataPath("models/external/") + file, folder / file);
     }
-    EXPECT_NO_THROW(Session((folder / "model.onnx").string(), {})) << name;
+    EXPECT_NO_THROW(Session((folder / "model.onnx").string(), operators::CpuSessionOptions({}))) << name;
   }
   fs::remove_all(root);
 }
@@ -124,7 +125,7 @@ TEST_F(Sessions, LoadFromAnyPathTogetherWithExternalWeights) {
 TEST_F(Sessions, SayWhichFileCannotBeLoaded) {
   const std::string missing = test::DataPath("models/no_such_model.onnx");
   try {
-    Session(missing, {});
+    Session(missing, operators::CpuSessionOptions({}));
     FAIL() << "a missing file was loaded";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), StatusCode::kNotFound);
@@ -133,7 +134,7 @@ TEST_F(Sessions, SayWhichFileCannotBeLoaded) {
   const fs::path text = fs::path(testing::TempDir()) / "oga_text.onnx";
   std::ofstream(text) << "this is not a graph";
   try {
-    Session(text, {});
+    Session(text, operators::CpuSessionOptions({}));
     FAIL() << "a text file was loaded";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), StatusCode::kModelError);

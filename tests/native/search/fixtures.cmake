@@ -1,2 +1,2 @@
-include(${CMAKE_CURRENT_SOURCE_DIR}/models/models.cmake)
-add_dependencies(test_search test_texts)
+# Counts the allocations of the program.
+target_sources(test_search PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/support/allocation_hooks.cpp)

@@ -1,33 +1,11 @@
 // A steady decode step of liboga allocates nothing; for the sampler that is: nothing after the constructor.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <random>
 #include <vector>
 
-#include "native/search/allocations.h"
 #include "native/search/reference_sampler.h"
-
-namespace {
-std::atomic<int> g_allocations{0};
-}  // namespace
-
-// Replaced for this whole test program, to count. Not inlined: the compiler would see malloc meet delete and warn.
-[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  ++g_allocations;
-  return std::malloc(size == 0 ? 1 : size);
-}
-[[gnu::noinline]] void* operator new(size_t size) {
-  if (void* memory = operator new(size, std::nothrow)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-
-int oga::search::testing::CountAllocations() { return g_allocations; }
+#include "support/allocation_hooks.h"
 
 namespace oga::search {
 namespace {
@@ -79,33 +57,33 @@ TEST(Sampler, AllocatesNothingAfterConstructionAndReserve) {
   Sampler sampler(kVocab);
   sampler.ReserveHistory(row.sequence.size());
 
-  const int before = g_allocations;
+  const int before = oga::testing::g_allocations;
   for (uint64_t position = 0; position < 50; ++position) {
     for (float& logit : row.logits) logit = normal(random);
     for (SampleInputs& input : rows) input.position = position;
     sampler.Sample(rows, outcomes);
   }
-  EXPECT_EQ(g_allocations, before);
+  EXPECT_EQ(oga::testing::g_allocations, before);
   EXPECT_EQ(outcomes.back().status, SampleStatus::kOk);
 }
 
 TEST(TokenCounts, AllocatesOnlyInReserve) {
   TokenCounts counts(100);
   counts.Reserve(60);
-  const int before = g_allocations;
+  const int before = oga::testing::g_allocations;
   for (TokenId token = 0; token < 60; ++token) counts.Append(token);
   for (TokenId token = 0; token < 60; ++token) counts.Append(token);
-  EXPECT_EQ(g_allocations, before);
+  EXPECT_EQ(oga::testing::g_allocations, before);
 }
 
 TEST(DistinctTokens, AllocatesOnlyInReserve) {
   DistinctTokens distinct(100);
   distinct.Reserve(60);
   const std::vector<TokenId> sequence{5, 6, 5, 7};
-  const int before = g_allocations;
+  const int before = oga::testing::g_allocations;
   for (const TokenId token : sequence) distinct.Append(token);
   for (TokenId token = 0; token < 60; ++token) distinct.Append(token);
-  EXPECT_EQ(g_allocations, before);
+  EXPECT_EQ(oga::testing::g_allocations, before);
 }
 
 }  // namespace

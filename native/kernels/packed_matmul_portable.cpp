@@ -1,9 +1,0 @@
-#include "kernels/packed_lanes_portable.h"
-
-#include "kernels/packed_entry.h"
-
-namespace oga::kernels {
-
-const PackedVariant kPackedPortable = PackedEntry<Lanes>::kTable;
-
-}  // namespace oga::kernels

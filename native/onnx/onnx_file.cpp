@@ -1,0 +1,101 @@
+#include "onnx/onnx_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "base/printable_text.h"
+#include "onnx/onnx_fields.h"
+#include "onnx/protobuf_reader.h"
+
+namespace oga {
+
+namespace {
+
+using Field = ProtobufReader::Field;
+
+// How far into one file the weights reach, and the tensor that reaches farthest.
+struct Extent {
+  uint64_t end_bytes = 0;
+  std::string tensor;
+};
+using Extents = std::map<std::string, Extent>;  // by location, relative to the graph's folder
+
+uint64_t ParseNumber(const std::string& text) {
+  uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+void ReadEntry(ProtobufReader& reader, const Field& entry, std::map<std::string, std::string>* entries) {
+  std::string key;
+  std::string value;
+  reader.ForEachField(entry.begin, entry.end, [&](const Field& field) {
+    if (field.number == onnx_fields::kEntryKey) key = reader.Text(field);
+    if (field.number == onnx_fields::kEntryValue) value = reader.Text(field);
+  });
+  (*entries)[key] = value;
+}
+
+void ReadInitializer(ProtobufReader& reader, const Field& initializer, Extents* extents) {
+  std::string name;
+  std::map<std::string, std::string> entries;
+  reader.ForEachField(initializer.begin, initializer.end, [&](const Field& field) {
+    if (field.number == onnx_fields::kTensorName) name = reader.Text(field);
+    if (field.number == onnx_fields::kTensorExternalData && field.has_content) ReadEntry(reader, field, &entries);
+  });
+  if (entries.find("location") == entries.end()) return;
+  Extent& extent = (*extents)[entries["location"]];
+  const uint64_t end_bytes = ParseNumber(entries["offset"]) + ParseNumber(entries["length"]);
+  if (end_bytes >= extent.end_bytes) extent = {end_bytes, name};
+}
+
+Extents ReadExtents(const std::string& path) {
+  ProtobufReader reader(path);
+  Extents extents;
+  bool has_graph = false;
+  reader.ForEachField(0, reader.size_bytes(), [&](const Field& field) {
+    if (field.number != onnx_fields::kModelGraph || !field.has_content) return;
+    has_graph = true;
+    reader.ForEachField(field.begin, field.end, [&](const Field& part) {
+      if (part.number == onnx_fields::kGraphInitializer && part.has_content) ReadInitializer(reader, part, &extents);
+    });
+  });
+  if (!has_graph) {
+    Throw(StatusCode::kModelError, Printable(path), " (", reader.size_bytes(),
+          " bytes) is not an ONNX file: it holds no graph; copy, download or convert it again");
+  }
+  return extents;
+}
+
+void CheckWeightsFile(const std::string& graph, const std::string& path, const Extent& extent) {
+  const std::string what = Message("the weights file ", Printable(path), " of ", Printable(graph));
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) {
+    const int error = errno;
+    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, what,
+          " cannot be opened: ", std::string(std::strerror(error)), "; a model folder must be copied whole");
+  }
+  struct stat status;
+  const bool known = fstat(file, &status) == 0;
+  close(file);
+  if (!known || !S_ISREG(status.st_mode)) Throw(StatusCode::kIoError, what, " is not a file");
+  if (static_cast<uint64_t>(status.st_size) >= extent.end_bytes) return;
+  Throw(StatusCode::kModelError, what, " is incomplete: it has ", status.st_size, " bytes, and tensor ",
+        Quoted(extent.tensor), " ends at byte ", extent.end_bytes, "; copy, download or convert it again");
+}
+
+}  // namespace
+
+void CheckOnnxFiles(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  for (const auto& [location, extent] : ReadExtents(path)) CheckWeightsFile(path, folder + location, extent);
+}
+
+}  // namespace oga

@@ -1,0 +1,185 @@
+// What a product with quantised weights gives, for every form of weights and every variant.
+#include "kernels/product/packed_matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/simd/float16.h"
+#include "native/kernels/attention/paged_attention_case.h"
+#include "native/kernels/product/dense_case.h"
+#include "native/kernels/product/nbits_case.h"
+
+namespace oga::kernels {
+namespace {
+
+// Every form of weights, by turns over shapes that no width divides.
+std::vector<NBitsSpec> EveryForm() {
+  const std::pair<int64_t, int64_t> shapes[] = {{96, 40}, {1, 1}, {200, 77}, {40, 1}, {33, 33}, {301, 64}, {256, 16}};
+  std::vector<NBitsSpec> specs;
+  size_t turn = 0;
+  for (const int32_t bits : {4, 8}) {
+    for (const int32_t block_size : {16, 32, 64, 128, 256}) {
+      for (const Zeros zeros : {Zeros::kNone, Zeros::kPacked, Zeros::kFloat}) {
+        for (const bool bias : {false, true}) {
+          for (int i = 0; i < 2; ++i) {
+            NBitsSpec spec;
+            std::tie(spec.k, spec.n) = shapes[turn++ % std::size(shapes)];
+            spec.bits = bits;
+            spec.block_size = block_size;
+            spec.zeros = zeros;
+            spec.bias = bias;
+            spec.seed = static_cast<uint32_t>(turn);
+            specs.push_back(spec);
+          }
+        }
+      }
+    }
+  }
+  return specs;
+}
+
+TEST(PackedMatMul, IsTheProductWithinItsRoundings) {
+  for (const CpuIsa isa : NBitsIsas()) {
+    for (const NBitsSpec& spec : EveryForm()) {
+      for (const int64_t rows : {1, 3, 9}) {
+        SCOPED_TRACE(std::string(CpuIsaName(isa)) + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        const NBitsCase matmul(spec, rows);
+        matmul.ExpectNear(matmul.Run(isa));
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(PackedMatMul, IsTheArithmeticItPromisesBitForBit) {
+  for (const CpuIsa isa : NBitsIsas()) {
+    if (isa == CpuIsa::kPortable) continue;
+    for (const NBitsSpec& spec : EveryForm()) {
+      for (const int64_t rows : {1, 2, 4, 11}) {
+        SCOPED_TRACE(std::string(CpuIsaName(isa)) + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        const NBitsCase matmul(spec, rows);
+        ExpectSameBits(matmul.Run(isa), matmul.Promised());
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(PackedMatMul, ReadsAndWritesNothingForNoRows) {
+  for (const CpuIsa isa : NBitsIsas()) {
+    WeightArena arena;
+    const NBitsCase matmul(NBitsSpec{}, 1);
+    const PackedWeights weights(isa, matmul.Source(), &arena, Serially);
+    EXPECT_EQ(PackedScratchBytes(weights, 0), 0u);
+    PackedMatMul(weights, PackedMatMulArgs{}, Serially);
+  }
+}
+
+TEST(PackedMatMul, KeepsScalesThatHalvesCannotHold) {
+  for (const CpuIsa isa : NBitsIsas()) {
+    NBitsSpec spec;
+    spec.n = 70;
+    spec.bias = true;
+    NBitsCase matmul(spec, 5);
+    // Columns 2^60 apart: each keeps its own precision.
+    for (size_t i = 0; i < matmul.scales.size(); ++i) {
+      matmul.scales[i] *= std::ldexp(1.0f, static_cast<int>(i / static_cast<size_t>(matmul.blocks) % 3) * 30 - 30);
+    }
+    SCOPED_TRACE(CpuIsaName(isa));
+    matmul.ExpectNear(matmul.Run(isa));
+    // Tiny and huge tensors keep halves, by a power of two for all.
+    for (const int shift : {-80, 80}) {
+      NBitsCase far(NBitsSpec{}, 5);
+      for (float& scale : far.scales) scale = std::ldexp(scale, shift);
+      far.ExpectNear(far.Run(isa));
+    }
+  }
+}
+
+TEST(PackedMatMul, AcceptsScalesOfZeroAndOfEitherSign) {
+  for (const CpuIsa isa : NBitsIsas()) {
+    SCOPED_TRACE(CpuIsaName(isa));
+    NBitsCase matmul(NBitsSpec{}, 3);
+    for (size_t i = 0; i < matmul.scales.size(); ++i) matmul.scales[i] *= i % 3 == 0 ? 0.0f : i % 3 == 1 ? -1.0f : 1.0f;
+    matmul.ExpectNear(matmul.Run(isa));
+    std::fill(matmul.scales.begin(), matmul.scales.end(), 0.0f);
+    for (const float value : matmul.Run(isa)) ASSERT_EQ(value, 0.0f);
+  }
+}
+
+// A row that went wrong must be seen to have gone wrong, and must not touch another.
+TEST(PackedMatMul, KeepsNansAndInfinitiesInTheirRow) {
+  const float nan = FloatFromBits(0x7fffffffu), infinity = std::numeric_limits<float>::infinity();
+  for (const CpuIsa isa : NBitsIsas()) {
+    SCOPED_TRACE(CpuIsaName(isa));
+    for (const int64_t rows : {3, 9}) {
+      NBitsCase clean(NBitsSpec{}, rows), matmul(NBitsSpec{}, rows);
+      matmul.activations[static_cast<size_t>(matmul.spec.k) + 7] = nan;
+      matmul.activations[static_cast<size_t>(2 * matmul.spec.k) + 8] = infinity;
+      const std::vector<float> output = matmul.Run(isa), wanted = clean.Run(isa);
+      for (size_t i = 0; i < output.size(); ++i) {
+        const size_t row = i / static_cast<size_t>(matmul.spec.n);
+        const bool as_wanted = row == 1   ? std::isnan(output[i])
+                               : row == 2 ? !std::isfinite(output[i])
+                                          : output[i] == wanted[i];
+        ASSERT_TRUE(as_wanted) << "row " << row << ": " << output[i] << ", without the others' trouble " << wanted[i];
+      }
+    }
+  }
+}
+
+TEST(PackedMatMul, LeavesTheThreadsDenormalModeAlone) {
+  volatile float tiny = 0x1p-140f;
+  for (const CpuIsa isa : NBitsIsas()) {
+    const NBitsCase matmul(NBitsSpec{}, 2);
+    matmul.Run(isa);
+    EXPECT_NE(tiny * 0.5f, 0.0f) << CpuIsaName(isa);
+  }
+}
+
+// Large enough that threads share the work.
+TEST(PackedWeights, AreTheSameBytesOnAnyThreads) {
+  NBitsSpec blocks;
+  blocks.k = 1000;
+  blocks.n = 810;
+  DenseSpec dense;
+  dense.k = 500;
+  dense.n = 450;
+  const NBitsCase matmul(blocks, 1);
+  const DenseCase product(dense, 1);
+  const auto bytes_of = [](const PackedWeights& weights) {
+    const size_t size = static_cast<size_t>(weights.layout().panel_bytes * weights.layout().panels);
+    return std::vector<uint8_t>(weights.data(), weights.data() + size);
+  };
+  for (const CpuIsa isa : NBitsIsas()) {
+    WeightArena arena;
+    const auto pack = [&](const ParallelFor& parallel_for) {
+      return std::pair(bytes_of(PackedWeights(isa, matmul.Source(), &arena, parallel_for)),
+                       bytes_of(PackedWeights(isa, product.Source(), DensePrecision::kBfloat16, &arena, parallel_for)));
+    };
+    const auto alone = pack(Serially);
+    EXPECT_GT(std::min(alone.first.size(), alone.second.size()), size_t{256} << 10);
+    EXPECT_TRUE(pack(OnFourThreads) == alone) << CpuIsaName(isa);
+    EXPECT_TRUE(pack(Reversed) == alone) << CpuIsaName(isa);
+  }
+}
+
+TEST(WeightArena, HandsOutZeroedLinesThatDoNotOverlap) {
+  WeightArena arena;
+  std::vector<std::pair<uint8_t*, size_t>> given;
+  for (const size_t bytes : {size_t{1}, size_t{64}, size_t{100}, size_t{70} << 20, size_t{3}}) {
+    uint8_t* const memory = arena.Allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
+    EXPECT_EQ(memory[0], 0);
+    EXPECT_EQ(memory[bytes - 1], 0);
+    for (const auto& [other, size] : given) EXPECT_TRUE(memory + bytes <= other || other + size <= memory);
+    memory[0] = memory[bytes - 1] = 1;
+    given.emplace_back(memory, bytes);
+  }
+  EXPECT_EQ(arena.used_bytes(), 64u + 64 + 128 + (size_t{70} << 20) + 64);
+}
+
+}  // namespace
+}  // namespace oga::kernels

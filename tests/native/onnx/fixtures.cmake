@@ -1,0 +1,2 @@
+include(${CMAKE_CURRENT_SOURCE_DIR}/models/models.cmake)
+add_dependencies(test_onnx test_models)
