@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         ResourceExhaustedError,
         UnsupportedError,
     )
-    from oga.event import EngineErrorCode, EngineEvent, EngineEventFlags, ErrorCode, FinishReason
+    from oga.event import EngineErrorCode, EngineEvent, EngineEventFlags, ErrorCode, FailureKind, FinishReason
     from oga.event_buffer import EngineEventBuffer, EventColumns
     from oga.generation import Delta, Result, Timings
     from oga.llm import LLM
@@ -89,6 +89,7 @@ __all__ = [
     "EngineUnhealthyError",
     "ErrorCode",
     "EventColumns",
+    "FailureKind",
     "FileAccessError",
     "FinishReason",
     "InternalError",
@@ -159,7 +160,7 @@ _HOMES = {
         "ResourceExhaustedError",
         "UnsupportedError",
     ),
-    "event": ("EngineErrorCode", "EngineEvent", "EngineEventFlags", "ErrorCode", "FinishReason"),
+    "event": ("EngineErrorCode", "EngineEvent", "EngineEventFlags", "ErrorCode", "FailureKind", "FinishReason"),
     "event_buffer": ("EngineEventBuffer", "EventColumns"),
     "generation": ("Delta", "Result", "Timings"),
     "llm": ("LLM",),

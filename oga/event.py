@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from oga.event_buffer import EngineEventBuffer
     from oga.request import Request
 
-__all__ = ["EngineErrorCode", "EngineEvent", "EngineEventFlags", "ErrorCode", "FinishReason"]
+__all__ = ["EngineErrorCode", "EngineEvent", "EngineEventFlags", "ErrorCode", "FailureKind", "FinishReason"]
 
 
 class EngineEventFlags(enum.IntFlag):
@@ -63,6 +63,28 @@ class EngineErrorCode(enum.IntEnum):
 
 ErrorCode = EngineErrorCode
 """The name of the C API."""
+
+
+class FailureKind(enum.IntEnum):
+    """Why a turn failed. The values equal ``OgaFailureKind`` of the C API and never change."""
+
+    NONE = 0
+    BAD_LOGITS = 1
+    """The model gave this turn logits that are not numbers."""
+    NO_ALLOWED_TOKEN = 2
+    """The turn's options and grammar leave no token to choose."""
+    GRAMMAR_FAILED = 3
+    """The turn's grammar could not go on."""
+    NEVER_FITS = 4
+    """The turn could never fit the cache."""
+    EXECUTION = 5
+    """The model failed for good, and the engine with it."""
+    CONTRACT = 6
+    """A promise inside the library was broken, and the engine failed."""
+
+    def __str__(self) -> str:
+        return f"FailureKind.{self.name}"
+
 
 # Plain integers: operators of enums are slow, and events are read for every token.
 TOKEN, TURN_FINISHED = int(EngineEventFlags.TOKEN), int(EngineEventFlags.TURN_FINISHED)
@@ -147,6 +169,11 @@ class EngineEvent:
     def error_code(self) -> EngineErrorCode:
         """What went wrong; NONE on events that report no trouble."""
         return EngineErrorCode(self._read(lib.OgaEngineEventGetErrorCode, ffi.new("uint32_t *")))
+
+    @property
+    def failure(self) -> FailureKind:
+        """Why the turn failed; NONE unless the finish reason is FAILED."""
+        return FailureKind(self._read(lib.OgaEngineEventGetFailure, ffi.new("uint32_t *")))
 
     @property
     def usage(self) -> TurnUsage:

@@ -48,6 +48,24 @@ typedef uint32_t OgaErrorCode;
 #define OgaErrorCode_EngineContractFailure ((OgaErrorCode)5)
 #define OgaErrorCode_EngineExecutionFailure ((OgaErrorCode)6)
 
+/**
+ * Why a turn failed, on events whose finish reason is OgaFinishReason_Failed.
+ *
+ * BadLogits: the model gave this turn logits that are not numbers. NoAllowedToken: its options and grammar leave no
+ * token to choose. GrammarFailed: its grammar could not go on. NeverFits: it could never fit the cache. Execution: the
+ * model failed for good. Contract: a promise inside the library was broken. After the first four only this turn is
+ * affected; after the last two the engine has failed, and every open turn with it.
+ */
+typedef uint32_t OgaFailureKind;
+
+#define OgaFailureKind_None ((OgaFailureKind)0)
+#define OgaFailureKind_BadLogits ((OgaFailureKind)1)
+#define OgaFailureKind_NoAllowedToken ((OgaFailureKind)2)
+#define OgaFailureKind_GrammarFailed ((OgaFailureKind)3)
+#define OgaFailureKind_NeverFits ((OgaFailureKind)4)
+#define OgaFailureKind_Execution ((OgaFailureKind)5)
+#define OgaFailureKind_Contract ((OgaFailureKind)6)
+
 /** The event's bits. Writes OgaEngineEventFlag_None before it rejects a NULL event. */
 OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetFlags(const OgaEngineEvent* event, OgaEngineEventFlags* out);
 
@@ -72,6 +90,9 @@ OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetMatchedStopStringIndex(const
 
 /** What went wrong; OgaErrorCode_None on events that report no trouble. */
 OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetErrorCode(const OgaEngineEvent* event, OgaErrorCode* out);
+
+/** Why the turn failed; OgaFailureKind_None unless its finish reason is OgaFinishReason_Failed. Since 0.1. */
+OGA_EXPORT OgaResult* OGA_API_CALL OgaEngineEventGetFailure(const OgaEngineEvent* event, OgaFailureKind* out);
 
 /**
  * The turn's token counts; all zero on events without OgaEngineEventFlag_TurnFinished.

@@ -52,6 +52,9 @@ class Event {
   }
   OgaErrorCode error_code() const { return internal::Make<OgaErrorCode>(OgaEngineEventGetErrorCode, event_); }
 
+  // Why the turn failed; OgaFailureKind_None unless its finish reason is Failed.
+  OgaFailureKind failure() const { return internal::Make<OgaFailureKind>(OgaEngineEventGetFailure, event_); }
+
   // The text that became certain; as long as the event.
   std::string_view text() const {
     const char* text = nullptr;

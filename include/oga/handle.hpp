@@ -13,22 +13,26 @@
 namespace oga {
 inline namespace v0 {
 
-// What a failed call throws. what() is the library's sentence.
+// What a failed call throws. what() is the library's sentence, for people; code() and field() are for programs.
 class Error : public std::runtime_error {
  public:
-  Error(OgaStatusCode code, const char* message) : std::runtime_error(message), code_(code) {}
+  Error(OgaStatusCode code, const char* message, std::string field = {})
+      : std::runtime_error(message), code_(code), field_(std::move(field)) {}
 
   OgaStatusCode code() const noexcept { return code_; }
+  // The option, config key, argument or file that the error is about; empty for none.
+  const std::string& field() const noexcept { return field_; }
 
  private:
   OgaStatusCode code_;
+  std::string field_;
 };
 
 // Throws Error for a failed result and frees it; does nothing for success. For functions this header does not wrap.
 inline void Check(OgaResult* result) {
   if (result == nullptr) return;
   const std::unique_ptr<OgaResult, decltype(&OgaDestroyResult)> owned(result, &OgaDestroyResult);
-  throw Error(OgaResultGetCode(result), OgaResultGetError(result));
+  throw Error(OgaResultGetCode(result), OgaResultGetError(result), OgaResultGetField(result));
 }
 
 // Owns one handle: moves, never copies, and releases with the handle's Destroy function. A handle that was moved from

@@ -46,6 +46,17 @@ OGA_EXPORT const char* OGA_API_CALL OgaResultGetError(const OgaResult* result);
  */
 OGA_EXPORT OgaStatusCode OGA_API_CALL OgaResultGetCode(const OgaResult* result);
 
+/**
+ * What the failure is about, for programs: the option, config key, argument or file, in the host's spelling ("top_p",
+ * "engine.dynamic_batching.num_blocks", "tokens", a path).
+ *
+ * :param result: a failed result; NULL gives an empty string
+ * :return: borrow, until OgaDestroyResult; empty when the failure is about none of these, or about several
+ *
+ * Any thread. Since 0.1.
+ */
+OGA_EXPORT const char* OGA_API_CALL OgaResultGetField(const OgaResult* result);
+
 /** Frees a result. NULL is accepted. Any thread. */
 OGA_EXPORT void OGA_API_CALL OgaDestroyResult(OgaResult* result);
 

@@ -26,17 +26,28 @@ enum class StatusCode : uint32_t {
   kInternal = 10,
 };
 
-// Carries a code for programs and a sentence for people: what was wrong, what was found, what was wanted, what to do.
+// What an error is about, in the host's spelling: the option, config key, argument or file. Programs read it, so it is
+// the bare name: "top_p", "engine.dynamic_batching.num_blocks", "tokens", a path.
+struct Field {
+  std::string name;
+};
+
+// Carries a code and a field for programs and a sentence for people: what was wrong, what was found, what was wanted,
+// what to do.
 class Error : public std::exception {
  public:
-  Error(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  Error(StatusCode code, std::string message) : Error(code, Field{}, std::move(message)) {}
+  Error(StatusCode code, Field field, std::string message)
+      : code_(code), field_(std::move(field.name)), message_(std::move(message)) {}
 
   StatusCode code() const noexcept { return code_; }
+  const std::string& field() const noexcept { return field_; }  // empty when it is about none, or several
   const std::string& message() const noexcept { return message_; }
   const char* what() const noexcept override { return message_.c_str(); }
 
  private:
   StatusCode code_;
+  std::string field_;
   std::string message_;
 };
 
@@ -66,6 +77,10 @@ std::string Message(const Parts&... parts) {
 template <typename... Parts>
 [[noreturn]] void Throw(StatusCode code, const Parts&... parts) {
   throw Error(code, Message(parts...));
+}
+template <typename... Parts>
+[[noreturn]] void Throw(StatusCode code, Field field, const Parts&... parts) {
+  throw Error(code, std::move(field), Message(parts...));
 }
 
 }  // namespace oga

@@ -69,8 +69,8 @@ struct OgaTokenizerStream {
 
 namespace oga::capi {
 
-// A new result, or the preallocated out-of-memory one when there is no memory for it.
-OgaResult* MakeResult(StatusCode code, const char* message) noexcept;
+// A new result, or the preallocated out-of-memory one when there is no memory for it. `field` is empty for none.
+OgaResult* MakeResult(StatusCode code, std::string_view field, std::string_view message) noexcept;
 
 // The result for a failed allocation. It exists before anything can fail, and destroying it does nothing.
 OgaResult* OutOfMemoryResult() noexcept;
@@ -85,22 +85,22 @@ OgaResult* Guard(const Body& body) noexcept {
     body();
     return nullptr;
   } catch (const Error& error) {
-    return MakeResult(error.code(), error.what());
+    return MakeResult(error.code(), error.field(), error.message());
   } catch (const std::bad_alloc&) {
     return OutOfMemoryResult();
   } catch (const std::length_error&) {  // a container asked for more than any memory holds
     return OutOfMemoryResult();
   } catch (const std::exception& error) {
-    return MakeResult(StatusCode::kInternal, error.what());
+    return MakeResult(StatusCode::kInternal, {}, error.what());
   } catch (...) {
-    return MakeResult(StatusCode::kInternal, "unknown exception inside liboga");
+    return MakeResult(StatusCode::kInternal, {}, "unknown exception inside liboga");
   }
 }
 
 // Throws InvalidArgument for a null pointer. `parameter` is its name in the public header.
 template <typename Type>
 Type& Require(Type* pointer, const char* parameter) {
-  if (pointer == nullptr) Throw(StatusCode::kInvalidArgument, parameter, " must not be null.");
+  if (pointer == nullptr) Throw(StatusCode::kInvalidArgument, Field{parameter}, parameter, " must not be null.");
   return *pointer;
 }
 

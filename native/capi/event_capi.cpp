@@ -2,6 +2,7 @@
 
 using oga::Event;
 using oga::EventErrorCode;
+using oga::FailureKind;
 using oga::FinishReason;
 using oga::capi::AsInternal;
 using oga::capi::AsPublic;
@@ -30,6 +31,15 @@ static_assert(Same(EventErrorCode::kRetryableExecution, OgaErrorCode_RetryableEx
 static_assert(Same(EventErrorCode::kRequestUnserviceable, OgaErrorCode_RequestUnserviceable));
 static_assert(Same(EventErrorCode::kEngineContractFailure, OgaErrorCode_EngineContractFailure));
 static_assert(Same(EventErrorCode::kEngineExecutionFailure, OgaErrorCode_EngineExecutionFailure));
+
+constexpr bool Same(FailureKind kind, OgaFailureKind constant) { return static_cast<OgaFailureKind>(kind) == constant; }
+static_assert(Same(FailureKind::kNone, OgaFailureKind_None));
+static_assert(Same(FailureKind::kBadLogits, OgaFailureKind_BadLogits));
+static_assert(Same(FailureKind::kNoAllowedToken, OgaFailureKind_NoAllowedToken));
+static_assert(Same(FailureKind::kGrammarFailed, OgaFailureKind_GrammarFailed));
+static_assert(Same(FailureKind::kNeverFits, OgaFailureKind_NeverFits));
+static_assert(Same(FailureKind::kExecution, OgaFailureKind_Execution));
+static_assert(Same(FailureKind::kContract, OgaFailureKind_Contract));
 
 static_assert(oga::event_flags::kToken == OgaEngineEventFlag_Token);
 static_assert(oga::event_flags::kTurnFinished == OgaEngineEventFlag_TurnFinished);
@@ -101,6 +111,10 @@ OgaResult* OGA_API_CALL OgaEngineEventGetMatchedStopStringIndex(const OgaEngineE
 
 OgaResult* OGA_API_CALL OgaEngineEventGetErrorCode(const OgaEngineEvent* event, OgaErrorCode* out) {
   return Get(event, out, OgaErrorCode_None, [](const Event& e) { return static_cast<OgaErrorCode>(e.error_code); });
+}
+
+OgaResult* OGA_API_CALL OgaEngineEventGetFailure(const OgaEngineEvent* event, OgaFailureKind* out) {
+  return Get(event, out, OgaFailureKind_None, [](const Event& e) { return static_cast<OgaFailureKind>(e.failure); });
 }
 
 OgaResult* OGA_API_CALL OgaEngineEventGetUsage(const OgaEngineEvent* event, const OgaTurnUsage** out) {

@@ -1,10 +1,12 @@
+#include <algorithm>
 #include <cstring>
 
 #include "capi/boundary.h"
 
-// One block: the text follows the struct. Nothing here may throw, since it reports what was thrown.
+// One block: the texts follow the struct. Nothing here may throw, since it reports what was thrown.
 struct OgaResult {
   oga::StatusCode code;
+  const char* field;
   const char* message;
 };
 
@@ -12,7 +14,7 @@ namespace oga::capi {
 
 namespace {
 
-constinit OgaResult g_out_of_memory{StatusCode::kOutOfMemory,
+constinit OgaResult g_out_of_memory{StatusCode::kOutOfMemory, "",
                                     "out of memory; free some, or ask for smaller limits or buffers"};
 
 constexpr bool Same(StatusCode code, OgaStatusCode constant) { return static_cast<OgaStatusCode>(code) == constant; }
@@ -32,13 +34,18 @@ static_assert(Same(StatusCode::kInternal, OgaStatusCode_Internal));
 
 OgaResult* OutOfMemoryResult() noexcept { return &g_out_of_memory; }
 
-OgaResult* MakeResult(StatusCode code, const char* message) noexcept {
-  const size_t length = std::strlen(message) + 1;
-  void* memory = ::operator new(sizeof(OgaResult) + length, std::nothrow);
+OgaResult* MakeResult(StatusCode code, std::string_view field, std::string_view message) noexcept {
+  void* memory = ::operator new(sizeof(OgaResult) + field.size() + message.size() + 2, std::nothrow);
   if (memory == nullptr) return OutOfMemoryResult();
-  char* text = static_cast<char*>(memory) + sizeof(OgaResult);
-  std::memcpy(text, message, length);
-  return ::new (memory) OgaResult{code, text};
+  char* next = static_cast<char*>(memory) + sizeof(OgaResult);
+  const auto store = [&next](std::string_view text) {
+    char* const stored = next;
+    next = std::copy(text.begin(), text.end(), stored);
+    *next++ = '\0';
+    return stored;
+  };
+  const char* const stored_field = store(field);
+  return ::new (memory) OgaResult{code, stored_field, store(message)};
 }
 
 const char* NewString(std::string_view text) {
@@ -51,6 +58,8 @@ const char* NewString(std::string_view text) {
 }  // namespace oga::capi
 
 const char* OGA_API_CALL OgaResultGetError(const OgaResult* result) { return result == nullptr ? "" : result->message; }
+
+const char* OGA_API_CALL OgaResultGetField(const OgaResult* result) { return result == nullptr ? "" : result->field; }
 
 OgaStatusCode OGA_API_CALL OgaResultGetCode(const OgaResult* result) {
   return result == nullptr ? OgaStatusCode_Ok : static_cast<OgaStatusCode>(result->code);

@@ -13,7 +13,7 @@ namespace oga {
 
 class Request;
 
-// Values of the next three equal the constants of include/oga/event.h; the C boundary asserts it.
+// Values of the next ones equal the constants of include/oga/event.h; the C boundary asserts it.
 enum class FinishReason : uint32_t {
   kNone = 0,
   kEos = 1,
@@ -32,6 +32,17 @@ enum class EventErrorCode : uint32_t {
   kRequestUnserviceable = 4,
   kEngineContractFailure = 5,
   kEngineExecutionFailure = 6,
+};
+
+// Why a turn ended kFailed.
+enum class FailureKind : uint32_t {
+  kNone = 0,
+  kBadLogits = 1,
+  kNoAllowedToken = 2,
+  kGrammarFailed = 3,
+  kNeverFits = 4,
+  kExecution = 5,
+  kContract = 6,
 };
 
 namespace event_flags {
@@ -58,6 +69,7 @@ struct Event {
   TokenId token = 0;
   FinishReason finish_reason = FinishReason::kNone;
   EventErrorCode error_code = EventErrorCode::kNone;
+  FailureKind failure = FailureKind::kNone;  // unless the finish reason is kFailed
   int32_t matched_stop_string_index = -1;
   TurnUsage usage;                                        // zero unless kTurnFinished
   std::string text;                                       // that became certain; empty unless the turn emits text

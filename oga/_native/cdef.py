@@ -20,6 +20,7 @@ typedef struct OgaTokenizerStream OgaTokenizerStream;
 typedef uint32_t OgaFinishReason;
 typedef uint32_t OgaEngineEventFlags;
 typedef uint32_t OgaErrorCode;
+typedef uint32_t OgaFailureKind;
 typedef uint32_t OgaStatusCode;
 
 #define OgaFinishReason_None 0
@@ -42,6 +43,13 @@ typedef uint32_t OgaStatusCode;
 #define OgaErrorCode_RequestUnserviceable 4
 #define OgaErrorCode_EngineContractFailure 5
 #define OgaErrorCode_EngineExecutionFailure 6
+#define OgaFailureKind_None 0
+#define OgaFailureKind_BadLogits 1
+#define OgaFailureKind_NoAllowedToken 2
+#define OgaFailureKind_GrammarFailed 3
+#define OgaFailureKind_NeverFits 4
+#define OgaFailureKind_Execution 5
+#define OgaFailureKind_Contract 6
 #define OgaStatusCode_Ok 0
 #define OgaStatusCode_InvalidArgument 1
 #define OgaStatusCode_InvalidState 2
@@ -82,6 +90,7 @@ OgaResult* OgaEngineEventGetToken(const OgaEngineEvent* event, int32_t* out);
 OgaResult* OgaEngineEventGetFinishReason(const OgaEngineEvent* event, OgaFinishReason* out);
 OgaResult* OgaEngineEventGetMatchedStopStringIndex(const OgaEngineEvent* event, int32_t* out);
 OgaResult* OgaEngineEventGetErrorCode(const OgaEngineEvent* event, OgaErrorCode* out);
+OgaResult* OgaEngineEventGetFailure(const OgaEngineEvent* event, OgaFailureKind* out);
 OgaResult* OgaEngineEventGetUsage(const OgaEngineEvent* event, const OgaTurnUsage** out);
 OgaResult* OgaEngineEventGetText(const OgaEngineEvent* event, const char** out, size_t* size_bytes);
 OgaResult* OgaEngineEventGetLogprobs(const OgaEngineEvent* event, const int32_t** tokens, const float** logprobs, const int32_t** ranks, size_t* count);
@@ -111,6 +120,7 @@ OgaResult* OgaRequestClose(OgaRequest* request);
 void OgaDestroyRequest(OgaRequest* request);
 const char* OgaResultGetError(const OgaResult* result);
 OgaStatusCode OgaResultGetCode(const OgaResult* result);
+const char* OgaResultGetField(const OgaResult* result);
 void OgaDestroyResult(OgaResult* result);
 void OgaDestroyString(const char* string);
 uint32_t OgaGetApiVersion(void);

@@ -18,9 +18,12 @@ def check(result: Any, *, about_files: bool = False) -> None:
     try:
         kind = error_type(lib.OgaResultGetCode(result), about_files=about_files)
         message = text(lib.OgaResultGetError(result))
+        field = text(lib.OgaResultGetField(result)) or None
     finally:
         lib.OgaDestroyResult(result)
-    raise error_of(kind, message)
+    error = error_of(kind, message)
+    error.field = field or error.field
+    raise error
 
 
 def create(handle_type: str, function: Any, *arguments: Any, about_files: bool = False) -> Any:
