@@ -1,17 +1,13 @@
 #include "grammar/grammar_library.h"
 
-#include <dlfcn.h>
-
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <optional>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable_text.h"
+#include "base/shared_library.h"
 
 namespace oga::grammar {
 
@@ -24,8 +20,8 @@ constexpr unsigned kMajor = 1;
 constexpr unsigned kLowestMinor = 8;  // since then a pattern for whitespace bounds it
 
 template <typename Function>
-void LookUp(void* library, const char* name, const std::string& where, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
+void LookUp(const SharedLibrary& library, const char* name, const std::string& where, Function& function) {
+  function = reinterpret_cast<Function>(library.Find(name));
   if (function != nullptr) return;
   Throw(StatusCode::kUnsupported, where, " is not a usable llguidance: it has no function ", name, "; ", kRemedy);
 }
@@ -75,7 +71,7 @@ void CheckLayout(const LlgFunctions& functions, const std::string& where) {
   Throw(StatusCode::kUnsupported, where, " lays out its settings in a way that this oga does not know; ", kRemedy);
 }
 
-LlgFunctions LookUpAll(void* library, const std::string& where) {
+LlgFunctions LookUpAll(const SharedLibrary& library, const std::string& where) {
   LlgFunctions functions;
 #define OGA_LLG_LOOK_UP(name) LookUp(library, #name, where, functions.name)
   OGA_LLG_LOOK_UP(llg_get_version);
@@ -100,104 +96,51 @@ LlgFunctions LookUpAll(void* library, const std::string& where) {
   return functions;
 }
 
-std::string TakeLoaderError() {
-  const char* reason = dlerror();
-  return reason == nullptr ? "unknown reason" : Printable(reason);
-}
+struct Llguidance {
+  LlgFunctions functions;
+  std::string version;
+  std::string path;
+  std::string name;
+};
 
-bool OpenPython(int minor) {
-  return dlopen(Message("libpython3.", minor, ".so.1.0").c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
-}
-
-// The library uses Python's stable interface, so any release serves; the one it is installed for comes first.
-bool OpenAnyPython(const std::string& path) {
-  constexpr std::string_view kMark = "/python3.";
-  constexpr int kOldest = 9;
-  constexpr int kNewest = 20;
-  const size_t mark = path.rfind(kMark);
-  if (mark != std::string::npos) {
-    int minor = 0;
-    const char* const begin = path.data() + mark + kMark.size();
-    if (std::from_chars(begin, path.data() + path.size(), minor).ec == std::errc() && OpenPython(minor)) return true;
+Llguidance Load(const std::string& path) {
+  if (path.empty()) {
+    Throw(StatusCode::kUnsupported, "grammars need llguidance, which is not known here: ", kRemedy);
   }
-  for (int minor = kNewest; minor >= kOldest; --minor) {
-    if (OpenPython(minor)) return true;
+  const std::string where = Printable(path);
+  std::string reason;
+  const SharedLibrary library = SharedLibrary::OpenExtensionModule(path, &reason);
+  if (!library) {
+    Throw(StatusCode::kUnsupported, "grammars need llguidance, and ", where, " cannot be loaded: ", reason, "; ",
+          kRemedy);
   }
-  return false;
-}
-
-void* Open(const std::string& path) {
-  if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  std::string reason = TakeLoaderError();
-  const bool lacks_python = reason.find("undefined symbol: Py") != std::string::npos ||
-                            reason.find("undefined symbol: _Py") != std::string::npos;
-  if (lacks_python) {
-    if (OpenAnyPython(path)) {
-      if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-      reason = TakeLoaderError();
-    } else {
-      reason +=
-          "; outside Python it needs a libpython3 shared library, and this system has none (often the package "
-          "libpython3-dev or python3-libs)";
-    }
-  }
-  Throw(StatusCode::kUnsupported, "grammars need llguidance, and ", Printable(path), " cannot be loaded: ", reason,
-        "; ", kRemedy);
+  const LlgFunctions functions = LookUpAll(library, where);
+  const std::string version = VersionOf(functions);
+  CheckVersion(version, where);
+  CheckLayout(functions, where);
+  Llguidance loaded{functions, version, path, Message("llguidance ", Printable(version))};
+  log::Info(Message("using ", loaded.name, " from ", where));
+  return loaded;
 }
 
 // Leaked on purpose, as the library is: another thread may be inside it while static objects are being destroyed.
-struct Selection {
-  std::mutex mutex;
-  std::string host_path;
-  std::string loaded_path;
-  std::string version;
-  std::optional<LlgFunctions> functions;
-};
+ChosenLibrary<Llguidance>& Choice() {
+  static auto* const choice = new ChosenLibrary<Llguidance>("OGA_LLGUIDANCE_LIBRARY", "the first grammar");
+  return *choice;
+}
 
-Selection& GetSelection() {
-  static Selection* const selection = new Selection;
-  return *selection;
+const Llguidance& Loaded() {
+  return Choice().Get([](const std::string& environment_path, const std::string& host_path) {
+    return Load(environment_path.empty() ? host_path : environment_path);
+  });
 }
 
 }  // namespace
 
-void SetLibraryPath(const std::string& path) {
-  Selection& selection = GetSelection();
-  const std::lock_guard lock(selection.mutex);
-  if (selection.functions && !path.empty() && path != selection.loaded_path) {
-    Throw(StatusCode::kInvalidState, "llguidance is already in use from ", Printable(selection.loaded_path), ", so ",
-          Printable(path), " cannot be used in this process; set the path before the first grammar");
-  }
-  selection.host_path = path;
-}
+void SetLibraryPath(const std::string& path) { Choice().Choose(path); }
 
-const LlgFunctions& Library() {
-  Selection& selection = GetSelection();
-  const std::lock_guard lock(selection.mutex);
-  if (!selection.functions) {
-    const char* environment = std::getenv("OGA_LLGUIDANCE_LIBRARY");
-    const bool is_set = environment != nullptr && *environment != '\0';
-    const std::string path = is_set ? environment : selection.host_path;
-    if (path.empty()) {
-      Throw(StatusCode::kUnsupported, "grammars need llguidance, which is not known here: ", kRemedy);
-    }
-    const std::string where = Printable(path);
-    const LlgFunctions functions = LookUpAll(Open(path), where);
-    selection.version = VersionOf(functions);
-    CheckVersion(selection.version, where);
-    CheckLayout(functions, where);
-    selection.functions = functions;
-    selection.loaded_path = path;
-    log::Info(Message("using llguidance ", Printable(selection.version), " from ", where));
-  }
-  return *selection.functions;
-}
+const LlgFunctions& Library() { return Loaded().functions; }
 
-std::string LibraryVersion() {
-  Library();
-  Selection& selection = GetSelection();
-  const std::lock_guard lock(selection.mutex);
-  return Message(Printable(selection.version), " (", Printable(selection.loaded_path), ")");
-}
+std::string LibraryVersion() { return Message(Printable(Loaded().version), " (", Printable(Loaded().path), ")"); }
 
 }  // namespace oga::grammar

@@ -1,9 +1,7 @@
 // llguidance, through the C functions that its installed Python package exports.
 //
-// Any thread. The library is looked up when the first grammar is needed, never linked, and never unloaded. It is the
-// extension module of a Python package and refers to libpython: inside Python the symbols are there; in another host a
-// libpython is opened globally before it, when the system has one. None of the functions used needs an interpreter or
-// its lock.
+// Any thread. base/shared_library.h says how the extension module of a Python package is found and opened. None of the
+// functions used needs an interpreter or its lock.
 #pragma once
 
 #include <string>

@@ -1,19 +1,16 @@
 #include "ort/library.h"
 
-#include <dlfcn.h>
-#include <sys/stat.h>
-
 #include <charconv>
-#include <climits>
-#include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <memory>
-#include <mutex>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/platform_library.h"
 #include "base/printable_text.h"
+#include "base/shared_library.h"
 #include "ort/abi.h"
 
 namespace oga::ort {
@@ -25,21 +22,10 @@ constexpr const char* kRemedy =
 
 std::string Wanted() { return Message("oga needs ", kMinimumMajor, '.', kMinimumMinor, " or newer"); }
 
-std::string AbsolutePath(const std::string& path) {
-  char resolved[PATH_MAX];
-  return realpath(path.c_str(), resolved) != nullptr ? std::string(resolved) : path;
-}
-
 // A name without a slash is the system loader's to find, so only a path can be known to be missing.
 bool IsMissingFile(const std::string& path) {
-  struct stat status;
-  return path.find('/') != std::string::npos && stat(path.c_str(), &status) != 0;
-}
-
-std::string PathOfSymbol(void* symbol, const std::string& fallback) {
-  Dl_info info;
-  if (dladdr(symbol, &info) == 0 || info.dli_fname == nullptr) return fallback;
-  return AbsolutePath(info.dli_fname);
+  std::error_code ignored;
+  return path.find('/') != std::string::npos && !std::filesystem::exists(path, ignored);
 }
 
 std::shared_ptr<const abi::Api> ReadTable(const void* const* table) {
@@ -51,10 +37,10 @@ std::shared_ptr<const abi::Api> ReadTable(const void* const* table) {
   return api;
 }
 
-// `handle` is what dlopen returned for `path`.
-Library CheckLibrary(void* handle, const std::string& path, const std::string& origin) {
+// `opened` is what was found at `path`.
+Library CheckLibrary(const SharedLibrary& opened, const std::string& path, const std::string& origin) {
   const std::string where = Message(Printable(path), " (", origin, ")");
-  void* const symbol = dlsym(handle, "OrtGetApiBase");
+  void* const symbol = opened.Find("OrtGetApiBase");
   if (symbol == nullptr) {
     Throw(StatusCode::kIoError, where, " is not an ONNX Runtime library: it has no symbol OrtGetApiBase. ", Wanted(),
           kRemedy);
@@ -64,7 +50,7 @@ Library CheckLibrary(void* handle, const std::string& path, const std::string& o
   if (version == nullptr) {
     Throw(StatusCode::kIoError, where, " is a broken ONNX Runtime: it reports no version. ", Wanted(), kRemedy);
   }
-  Library library{nullptr, version, PathOfSymbol(symbol, path)};
+  Library library{nullptr, version, PathOfSymbol(symbol, path), Message("onnxruntime ", version)};
   if (!library.IsAtLeast(kMinimumMajor, kMinimumMinor)) {
     Throw(StatusCode::kUnsupported, "onnxruntime ", version, " at ", where, " cannot be used: ", Wanted(), kRemedy);
   }
@@ -77,30 +63,15 @@ Library CheckLibrary(void* handle, const std::string& path, const std::string& o
   return library;
 }
 
-// The path of a libonnxruntime.so that some part of the process already mapped, or "".
-std::string FindMappedLibrary() {
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const size_t path_start = line.find('/');
-    if (path_start == std::string::npos) continue;
-    const std::string path = line.substr(path_start);
-    if (path.compare(path.rfind('/') + 1, 17, "libonnxruntime.so") == 0) return path;
-  }
-  return {};
-}
-
 // A candidate nobody asked for by name. Returns false, with the reason added to `tried`, when it is unusable.
-bool TryImplicit(const std::string& name, int extra_flags, const std::string& origin, Library* library,
-                 std::vector<std::string>* tried) {
-  void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | extra_flags);
-  if (handle == nullptr) {
-    const char* const reason = extra_flags == RTLD_NOLOAD ? nullptr : dlerror();
-    tried->push_back(
-        Message(Printable(name), " (", origin, "): ", reason == nullptr ? "not loaded" : Printable(reason)));
+bool TryImplicit(const SharedLibrary& opened, const std::string& name, const std::string& origin,
+                 const std::string& reason, Library* library, std::vector<std::string>* tried) {
+  if (!opened) {
+    tried->push_back(Message(Printable(name), " (", origin, "): ", reason));
     return false;
   }
   try {
-    *library = CheckLibrary(handle, name, origin);
+    *library = CheckLibrary(opened, name, origin);
     return true;
   } catch (const Error& error) {
     tried->push_back(error.message());
@@ -111,31 +82,30 @@ bool TryImplicit(const std::string& name, int extra_flags, const std::string& or
 Library FindImplicit() {
   Library library;
   std::vector<std::string> tried;
-  const std::string in_process = "already loaded in the process";
-  for (const char* name : {"libonnxruntime.so.1", "libonnxruntime.so"}) {
-    if (TryImplicit(name, RTLD_NOLOAD, in_process, &library, &tried)) return library;
-  }
-  const std::string mapped = FindMappedLibrary();
-  if (!mapped.empty() && TryImplicit(mapped, RTLD_NOLOAD, in_process, &library, &tried)) return library;
-  for (const char* name : {"libonnxruntime.so.1", "libonnxruntime.so"}) {
-    if (TryImplicit(name, 0, "system loader", &library, &tried)) return library;
-  }
+  std::string reason;
+  const auto is_loaded = [&](const std::string& name) {
+    const SharedLibrary opened = SharedLibrary::FindLoaded(name, &reason);
+    return TryImplicit(opened, name, "already loaded in the process", reason, &library, &tried);
+  };
+  const auto is_installed = [&](const std::string& name) {
+    const SharedLibrary opened = SharedLibrary::Open(name, &reason);
+    return TryImplicit(opened, name, "system loader", reason, &library, &tried);
+  };
+  const std::string names[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
+  if (is_loaded(names[0]) || is_loaded(names[1])) return library;
+  const std::string mapped = platform::FindMappedFile(names[1]);
+  if (!mapped.empty() && is_loaded(mapped)) return library;
+  if (is_installed(names[0]) || is_installed(names[1])) return library;
   std::string list;
   for (const std::string& line : tried) list += "\n  " + line;
   Throw(StatusCode::kNotFound, "no usable ONNX Runtime was found: ", Wanted(), kRemedy,
         ". OGA_ORT_LIBRARY is not set and no path was given; tried:", list);
 }
 
-// The process-wide choice. Leaked on purpose: sessions may be released while static objects are being destroyed.
-struct Selection {
-  std::mutex mutex;
-  std::string api_path;
-  std::unique_ptr<const Library> library;
-};
-
-Selection& GetSelection() {
-  static Selection* const selection = new Selection;
-  return *selection;
+// Leaked on purpose: sessions may be released while static objects are being destroyed.
+ChosenLibrary<Library>& Choice() {
+  static auto* const choice = new ChosenLibrary<Library>("OGA_ORT_LIBRARY", "the first model is created");
+  return *choice;
 }
 
 }  // namespace
@@ -155,13 +125,13 @@ Library OpenLibrary(const std::string& path, const std::string& origin) {
     Throw(StatusCode::kNotFound, "the ONNX Runtime library ", Printable(path), " (", origin, ") does not exist. ",
           Wanted(), kRemedy);
   }
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* const reason = dlerror();
-    Throw(StatusCode::kIoError, "cannot load the ONNX Runtime library ", Printable(path), " (", origin,
-          "): ", reason == nullptr ? "unknown reason" : Printable(reason), ". ", Wanted(), kRemedy);
+  std::string reason;
+  const SharedLibrary opened = SharedLibrary::Open(path, &reason);
+  if (!opened) {
+    Throw(StatusCode::kIoError, "cannot load the ONNX Runtime library ", Printable(path), " (", origin, "): ", reason,
+          ". ", Wanted(), kRemedy);
   }
-  return CheckLibrary(handle, path, origin);
+  return CheckLibrary(opened, path, origin);
 }
 
 Library FindLibrary(const LibrarySearch& search) {
@@ -170,27 +140,14 @@ Library FindLibrary(const LibrarySearch& search) {
   return FindImplicit();
 }
 
-void SetLibraryPath(const std::string& path) {
-  Selection& selection = GetSelection();
-  const std::lock_guard lock(selection.mutex);
-  if (selection.library && !path.empty() && AbsolutePath(path) != selection.library->path) {
-    Throw(StatusCode::kInvalidState, "onnxruntime ", selection.library->version, " is already in use from ",
-          Printable(selection.library->path), ", so ", Printable(path),
-          " cannot be used in this process; set the path before the first model is created");
-  }
-  selection.api_path = path;
-}
+void SetLibraryPath(const std::string& path) { Choice().Choose(path); }
 
 const Library& LoadedLibrary() {
-  Selection& selection = GetSelection();
-  const std::lock_guard lock(selection.mutex);
-  if (!selection.library) {
-    const char* const from_environment = std::getenv("OGA_ORT_LIBRARY");
-    const LibrarySearch search{from_environment == nullptr ? "" : from_environment, selection.api_path};
-    selection.library = std::make_unique<const Library>(FindLibrary(search));
-    log::Info(Message("using onnxruntime ", selection.library->version, " from ", selection.library->path));
-  }
-  return *selection.library;
+  return Choice().Get([](const std::string& environment_path, const std::string& api_path) {
+    Library library = FindLibrary({environment_path, api_path});
+    log::Info(Message("using ", library.name, " from ", library.path));
+    return library;
+  });
 }
 
 const abi::Api& Api() {

@@ -22,6 +22,7 @@ struct Library {
   std::shared_ptr<const abi::Api> api;
   std::string version;  // "1.23.0"
   std::string path;     // of the file, absolute where the loader tells
+  std::string name;     // "onnxruntime 1.23.0"
 
   // Whether this is release `major`.`minor` or a later one.
   bool IsAtLeast(int major, int minor) const;

@@ -1,18 +1,14 @@
 #include "text/extensions.h"
 
-#include <dlfcn.h>
-
 #include <climits>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <new>
-#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable_text.h"
+#include "base/shared_library.h"
 
 namespace oga {
 
@@ -58,14 +54,14 @@ struct Functions {
 // --- Finding it -------------------------------------------------------------------------------------------------------
 
 template <typename Function>
-void LookUp(void* library, const char* name, const std::string& where, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
+void LookUp(const SharedLibrary& library, const char* name, const std::string& where, Function& function) {
+  function = reinterpret_cast<Function>(library.Find(name));
   if (function != nullptr) return;
   Throw(StatusCode::kUnsupported, where, " is not a usable onnxruntime-extensions: it has no function ", name, "; ",
         kRemedy);
 }
 
-Functions LookUpAll(void* library, const std::string& where) {
+Functions LookUpAll(const SharedLibrary& library, const std::string& where) {
   Functions functions;
 #define OGA_ORTX_LOOK_UP(name) LookUp(library, #name, where, functions.name)
   OGA_ORTX_LOOK_UP(OrtxGetAPIVersion);
@@ -85,66 +81,38 @@ Functions LookUpAll(void* library, const std::string& where) {
   return functions;
 }
 
-// "libpython3.11.so.1.0" for ".../_extensions_pydll.cpython-311-x86_64-linux-gnu.so"; empty when the name tells none.
-std::string PythonOf(const std::string& path) {
-  constexpr std::string_view kMark = ".cpython-3";
-  const size_t mark = path.rfind(kMark);
-  if (mark == std::string::npos) return {};
-  const size_t begin = mark + kMark.size();
-  const size_t end = path.find_first_not_of("0123456789", begin);
-  return Message("libpython3.", path.substr(begin, end - begin), ".so.1.0");
-}
+struct Extensions {
+  Functions functions;
+  std::string path;
+  std::string name = "onnxruntime-extensions";
+};
 
-std::string TakeLoaderError() {
-  const char* reason = dlerror();
-  return reason == nullptr ? "unknown reason" : Printable(reason);
-}
-
-void* Open(const std::string& path) {
-  if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  std::string reason = TakeLoaderError();
-  const std::string python = PythonOf(path);
-  if (!python.empty()) {
-    if (dlopen(python.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-      reason += "; " + TakeLoaderError();
-    } else if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      return library;
-    } else {
-      reason = TakeLoaderError();
-    }
+Extensions Load(const std::string& path) {
+  if (path.empty()) {
+    Throw(StatusCode::kUnsupported, "chat templates need onnxruntime-extensions, which is not known here: ", kRemedy);
   }
-  Throw(StatusCode::kUnsupported, "chat templates need onnxruntime-extensions, and ", Printable(path),
-        " cannot be loaded: ", reason, ". Outside Python it needs the libpython it was built for; ", kRemedy);
+  std::string reason;
+  const SharedLibrary library = SharedLibrary::OpenExtensionModule(path, &reason);
+  if (!library) {
+    Throw(StatusCode::kUnsupported, "chat templates need onnxruntime-extensions, and ", Printable(path),
+          " cannot be loaded: ", reason, "; ", kRemedy);
+  }
+  Extensions extensions{LookUpAll(library, Printable(path)), path};
+  log::Info(Message("using onnxruntime-extensions from ", Printable(path)));
+  return extensions;
 }
 
 // Leaked on purpose, as the library is: another thread may be inside it while static objects are being destroyed.
-struct Selection {
-  std::mutex mutex;
-  std::string api_path;
-  std::string loaded_path;
-  std::optional<Functions> functions;
-};
-
-Selection& GetSelection() {
-  static Selection* const selection = new Selection;
-  return *selection;
+ChosenLibrary<Extensions>& Choice() {
+  static auto* const choice = new ChosenLibrary<Extensions>("OGA_ORTX_LIBRARY", "the first chat template");
+  return *choice;
 }
 
 const Functions& Loaded() {
-  Selection& selection = GetSelection();
-  const std::lock_guard lock(selection.mutex);
-  if (!selection.functions) {
-    const char* environment = std::getenv("OGA_ORTX_LIBRARY");
-    const bool is_set = environment != nullptr && *environment != '\0';
-    const std::string path = is_set ? environment : selection.api_path;
-    if (path.empty()) {
-      Throw(StatusCode::kUnsupported, "chat templates need onnxruntime-extensions, which is not known here: ", kRemedy);
-    }
-    selection.functions = LookUpAll(Open(path), Printable(path));
-    selection.loaded_path = path;
-    log::Info(Message("using onnxruntime-extensions from ", Printable(path)));
-  }
-  return *selection.functions;
+  const auto load = [](const std::string& environment_path, const std::string& host_path) {
+    return Load(environment_path.empty() ? host_path : environment_path);
+  };
+  return Choice().Get(load).functions;
 }
 
 // --- Using it ---------------------------------------------------------------------------------------------------------
@@ -192,15 +160,7 @@ std::string Render(const Functions& library, const ChatRendering& rendering) {
 
 }  // namespace
 
-void SetExtensionsPath(const std::string& path) {
-  Selection& selection = GetSelection();
-  const std::lock_guard lock(selection.mutex);
-  if (selection.functions && !path.empty() && path != selection.loaded_path) {
-    Throw(StatusCode::kInvalidState, "onnxruntime-extensions is already in use from ", Printable(selection.loaded_path),
-          ", so ", Printable(path), " cannot be used in this process; set the path before the first chat template");
-  }
-  selection.api_path = path;
-}
+void SetExtensionsPath(const std::string& path) { Choice().Choose(path); }
 
 std::string RenderChat(const ChatRendering& rendering) {
   const Functions& library = Loaded();

@@ -1,8 +1,6 @@
 // Chat templates, through the C functions that an installed onnxruntime-extensions exports.
 //
-// Any thread. The library is looked up when it is first needed, never linked, and never unloaded. It is the extension
-// module of a Python package and refers to libpython: inside Python the symbols are there; in another host libpython is
-// opened globally before it, when the system has the one it was built for.
+// Any thread. base/shared_library.h says how the extension module of a Python package is found and opened.
 #pragma once
 
 #include <string>

@@ -77,7 +77,7 @@ TEST(OpenLibrary, RefusesARuntimeWithoutTheApi) {
 }
 
 TEST(Library, ComparesVersionsAsNumbers) {
-  const auto at_least = [](const char* version) { return Library{nullptr, version, ""}.IsAtLeast(1, 23); };
+  const auto at_least = [](const char* version) { return Library{nullptr, version, "", ""}.IsAtLeast(1, 23); };
   EXPECT_TRUE(at_least("1.23.0"));
   EXPECT_TRUE(at_least("1.100"));
   EXPECT_TRUE(at_least("2.0.0"));

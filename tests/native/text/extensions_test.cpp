@@ -4,16 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
 #include "support/test_data.h"
 
 namespace oga {
 namespace {
-
-namespace fs = std::filesystem;
 
 const ChatRendering kRendering{.chat_template = "template", .messages = "messages", .settings = "settings"};
 
@@ -42,10 +38,7 @@ TEST(Extensions, AreFoundWhenTheyAreNeededAndNamedWhenTheyAreUnusable) {
   unsetenv("OGA_ORTX_LIBRARY");
   ExpectUnusable("", "which is not known here");
   ExpectUnusable("/does/not/exist.so", "/does/not/exist.so cannot be loaded");
-  const fs::path text = fs::path(testing::TempDir()) / "_extensions_pydll.cpython-399-x86_64-linux-gnu.so";
-  std::ofstream(text) << "not a library\n";
-  ExpectUnusable(text.native(), "libpython3.99.so.1.0");
-  fs::remove(text);
+  ExpectUnusable(test::DataPath("_fake.cpython-399-x86_64-linux-gnu.so"), "libpython3.99.so.1.0");
   ExpectUnusable("libm.so.6", "it has no function OrtxGetAPIVersion");
   ExpectUnusable(test::DataPath("libfake_extensions_new.so"), "has API version 2; oga knows version 1");
   ExpectUnusable(test::DataPath("libfake_extensions_bare.so"), "it has no function OrtxApplyChatTemplate");

@@ -11,6 +11,6 @@ oga_add_fake_extensions(fake_extensions_new FAKE_API_VERSION=2)
 oga_add_fake_extensions(fake_extensions_bare FAKE_WITHOUT_TEMPLATES)
 
 include(${CMAKE_CURRENT_SOURCE_DIR}/models/models.cmake)
-add_dependencies(test_text test_texts)
+add_dependencies(test_text test_texts fake_module_bound)
 # Counts the allocations of the program.
 target_sources(test_text PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/support/allocation_hooks.cpp)

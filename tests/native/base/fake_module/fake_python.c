@@ -1,0 +1,2 @@
+/* What the fake modules lack. */
+int Py_SymbolOfTheTests(void) { return 42; }
