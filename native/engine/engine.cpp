@@ -1,7 +1,5 @@
 #include "engine/engine.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <random>
@@ -64,7 +62,7 @@ Engine::Engine(EngineParts parts)
       fault_hook_(std::move(parts.fault_hook)),
       validate_(parts.validate),
       owner_(std::this_thread::get_id()),
-      process_(getpid()),
+      process_(platform::CurrentProcess()),
       executor_(std::move(parts.executor)),
       block_bytes_(executor_->block_bytes()),
       cache_(limits_.num_blocks, limits_.block_size_slots, {limits_.prefix_caching, HashKey::Draw(), parts.block_hash}),
@@ -86,7 +84,7 @@ Engine::Engine(EngineParts parts)
 Engine::~Engine() { Shutdown(); }
 
 void Engine::CheckOwner() const {
-  if (getpid() != process_) {
+  if (platform::CurrentProcess() != process_) {
     Throw(StatusCode::kInvalidState, "the engine belongs to the parent process; a forked child must create its own");
   }
   if (std::this_thread::get_id() != owner_) {
@@ -102,7 +100,7 @@ void Engine::CheckHealthy() const {
 
 void Engine::Shutdown() noexcept {
   // In a forked child the runtime's threads do not exist: releasing it there would hang. The memory goes with the process.
-  if (getpid() != process_) {
+  if (platform::CurrentProcess() != process_) {
     static_cast<void>(executor_.release());
     return;
   }

@@ -13,8 +13,6 @@
 // E4  undrained events name open requests only
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -25,6 +23,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/platform_process.h"
 #include "cache/paged_cache.h"
 #include "engine/event_buffer.h"
 #include "engine/event_queue.h"
@@ -170,7 +169,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const FaultHook fault_hook_;
   const bool validate_;
   const std::thread::id owner_;
-  const pid_t process_;
+  const platform::ProcessId process_;
 
   mutable std::mutex entry_mutex_;
   bool shut_down_ = false;

@@ -15,7 +15,7 @@ MaskBatch::MaskBatch(size_t threads) {
   threads_.reserve(count);
   try {
     for (size_t i = 0; i < count; ++i) {
-      threads_.push_back(std::make_unique<DeepThread>(kWorkerStackBytes, [this] { Work(); }));
+      threads_.push_back(std::make_unique<platform::StackThread>(kWorkerStackBytes, "grammars", [this] { Work(); }));
     }
   } catch (...) {
     if (threads_.empty()) throw;  // fewer than asked for serve too

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "grammar/deep_thread.h"
+#include "base/platform_thread.h"
 #include "grammar/grammar_cursor.h"
 
 namespace oga::grammar {
@@ -42,7 +42,7 @@ class MaskBatch {
   size_t next_ = 0;     // the first that nobody took
   size_t running_ = 0;  // taken and not done
   bool is_closing_ = false;
-  std::vector<std::unique_ptr<DeepThread>> threads_;
+  std::vector<std::unique_ptr<platform::StackThread>> threads_;
 };
 
 }  // namespace oga::grammar

@@ -1,12 +1,10 @@
 #include "memory/host_memory.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <fstream>
 #include <iterator>
 
 #include "base/error.h"
+#include "base/platform_process.h"
 
 namespace oga {
 
@@ -93,11 +91,8 @@ void AddAddressSpaceBound(const HostMemorySources& sources, LeastBound& bounds) 
 HostMemory ReadHostMemory() {
   HostMemorySources sources;
   sources.read_file = ReadSystemFile;
-  sources.page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  struct rlimit limit;
-  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    sources.address_space_limit_bytes = limit.rlim_cur;
-  }
+  sources.page_bytes = platform::PageBytes();
+  sources.address_space_limit_bytes = platform::AddressSpaceLimit();
   return ReadHostMemory(sources);
 }
 

@@ -1,21 +1,19 @@
 #include "memory/kv_storage.h"
 
-#include <sys/mman.h>
-
-#include <cerrno>
 #include <cstring>
 #include <string>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/platform_file.h"
+#include "base/platform_process.h"
 
 namespace oga {
 
 namespace {
 
 // Attention reads whole blocks at random: with small pages most of them would miss the address cache.
-constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
-constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kHugePageBytes = platform::kHugePageBytes;
 constexpr uint64_t kSides = 2;
 
 // Multiplies sizes that a config may set to anything; a product beyond 64 bits cannot be mapped either.
@@ -61,32 +59,21 @@ KvStorage::KvStorage(const KvShape& shape) : shape_(shape) {
   const Bytes tensor = block * shape.num_blocks;
   // A tensor below the size of a huge page would populate memory it does not have.
   const bool huge = tensor.overflowed() || tensor.value() >= kHugePageBytes;
-  const Bytes stride = tensor.RoundedUp(huge ? kHugePageBytes : kPageBytes);
+  const Bytes stride = tensor.RoundedUp(huge ? kHugePageBytes : platform::PageBytes());
   const Bytes all = stride * (kSides * shape.num_layers);
   OGA_CHECK_MSG(tensor.value() > 0 && shape.num_layers > 0, "a key-value cache of no size");
-  // One huge page more than the tensors take, so that they can start on a boundary.
-  if (all.overflowed() || all.value() > UINT64_MAX - kHugePageBytes) {
-    ThrowTooLarge(shape, "more bytes than there are addresses", "it cannot be counted in 64 bits");
-  }
+  if (all.overflowed()) ThrowTooLarge(shape, "more bytes than there are addresses", "it cannot be counted in 64 bits");
   block_tensor_bytes_ = block.value();
   tensor_bytes_ = tensor.value();
   tensor_stride_bytes_ = stride.value();
-  mapped_bytes_ = all.value() + kHugePageBytes;
-  void* const mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) ThrowTooLarge(shape, Message(mapped_bytes_, " bytes"), std::strerror(errno));
-  mapping_ = static_cast<unsigned char*>(mapping);
-  const auto address = reinterpret_cast<uintptr_t>(mapping);
-  tensors_ = mapping_ + (kHugePageBytes - address % kHugePageBytes) % kHugePageBytes;
-  // Refused where huge pages are switched off; small ones work as well, only slower.
-  if (huge) (void)madvise(tensors_, all.value(), MADV_HUGEPAGE);
+  pages_ = platform::Pages(all.value(), huge ? platform::PageSize::kHuge : platform::PageSize::kSmall);
+  if (!pages_) ThrowTooLarge(shape, Message(all.value(), " bytes"), platform::SystemReason(pages_.error()));
 }
-
-KvStorage::~KvStorage() { munmap(mapping_, mapped_bytes_); }
 
 void* KvStorage::Tensor(uint32_t layer, KvSide side) const {
   OGA_CHECK(layer < shape_.num_layers);
   const uint64_t index = kSides * layer + (side == KvSide::kKey ? 0 : 1);
-  return tensors_ + index * tensor_stride_bytes_;
+  return pages_.data() + index * tensor_stride_bytes_;
 }
 
 void KvStorage::CopyBlock(int32_t source, int32_t target) const {
@@ -94,7 +81,7 @@ void KvStorage::CopyBlock(int32_t source, int32_t target) const {
   OGA_CHECK_MSG(exists(source) && exists(target), "copy of block ", source, " to ", target, " of ", shape_.num_blocks);
   if (source == target) return;
   for (uint64_t i = 0; i < kSides * shape_.num_layers; ++i) {
-    unsigned char* const tensor = tensors_ + i * tensor_stride_bytes_;
+    unsigned char* const tensor = pages_.data() + i * tensor_stride_bytes_;
     std::memcpy(tensor + static_cast<uint64_t>(target) * block_tensor_bytes_,
                 tensor + static_cast<uint64_t>(source) * block_tensor_bytes_, block_tensor_bytes_);
   }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/platform_memory.h"
 #include "step/cache_type.h"
 
 namespace oga {
@@ -31,7 +32,6 @@ class KvStorage {
  public:
   // Throws Error{kResourceExhausted} naming the bytes wanted when the system does not give them.
   explicit KvStorage(const KvShape& shape);
-  ~KvStorage();
 
   KvStorage(const KvStorage&) = delete;
   KvStorage& operator=(const KvStorage&) = delete;
@@ -45,16 +45,14 @@ class KvStorage {
   const KvShape& shape() const { return shape_; }
   uint64_t tensor_bytes() const { return tensor_bytes_; }
   uint64_t block_bytes() const;  // of all layers and sides
-  uint64_t total_bytes() const { return mapped_bytes_; }
+  uint64_t total_bytes() const { return pages_.bytes(); }
 
  private:
   KvShape shape_;
   uint64_t block_tensor_bytes_ = 0;   // one block of one tensor
   uint64_t tensor_bytes_ = 0;         // of its elements
   uint64_t tensor_stride_bytes_ = 0;  // from one tensor to the next
-  uint64_t mapped_bytes_ = 0;
-  unsigned char* mapping_ = nullptr;
-  unsigned char* tensors_ = nullptr;  // the first aligned address in the mapping
+  platform::Pages pages_;             // the tensors, layer after layer, keys before values
 };
 
 }  // namespace oga

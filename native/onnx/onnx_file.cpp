@@ -1,15 +1,10 @@
 #include "onnx/onnx_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <map>
 
 #include "base/error.h"
+#include "base/platform_file.h"
 #include "base/printable_text.h"
 #include "onnx/onnx_fields.h"
 #include "onnx/protobuf_reader.h"
@@ -76,19 +71,18 @@ Extents ReadExtents(const std::string& path) {
 
 void CheckWeightsFile(const std::string& graph, const std::string& path, const Extent& extent) {
   const std::string what = Message("the weights file ", Printable(path), " of ", Printable(graph));
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) {
-    const int error = errno;
-    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, what,
-          " cannot be opened: ", std::string(std::strerror(error)), "; a model folder must be copied whole");
+  const platform::InputFile file(path);
+  if (!file.is_open()) {
+    Throw(file.is_missing() ? StatusCode::kNotFound : StatusCode::kIoError, oga::Field{path}, what,
+          " cannot be opened: ", file.reason(), "; a model folder must be copied whole");
   }
-  struct stat status;
-  const bool known = fstat(file, &status) == 0;
-  close(file);
-  if (!known || !S_ISREG(status.st_mode)) Throw(StatusCode::kIoError, what, " is not a file");
-  if (static_cast<uint64_t>(status.st_size) >= extent.end_bytes) return;
-  Throw(StatusCode::kModelError, what, " is incomplete: it has ", status.st_size, " bytes, and tensor ",
-        Quoted(extent.tensor), " ends at byte ", extent.end_bytes, "; copy, download or convert it again");
+  if (!file.is_regular()) {
+    Throw(StatusCode::kIoError, oga::Field{path}, what, " is ", file.kind(), "; it must be a file");
+  }
+  if (file.size_bytes() >= extent.end_bytes) return;
+  Throw(StatusCode::kModelError, oga::Field{path}, what, " is incomplete: it has ", file.size_bytes(),
+        " bytes, and tensor ", Quoted(extent.tensor), " ends at byte ", extent.end_bytes,
+        "; copy, download or convert it again");
 }
 
 }  // namespace

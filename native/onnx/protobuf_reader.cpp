@@ -1,12 +1,5 @@
 #include "onnx/protobuf_reader.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "base/error.h"
 #include "base/printable_text.h"
 
@@ -21,37 +14,26 @@ enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFix
 
 }  // namespace
 
-ProtobufReader::ProtobufReader(const std::string& path) : path_(path) {
-  file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  struct stat status;
-  if (file_ < 0 || fstat(file_, &status) != 0) {
-    const int error = errno;
-    if (file_ >= 0) close(file_);
-    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, "cannot open the graph ", Printable(path),
-          ": ", std::string(std::strerror(error)));
-  }
-  size_bytes_ = static_cast<uint64_t>(status.st_size);
-  if (!S_ISREG(status.st_mode)) {
-    close(file_);
-    Throw(StatusCode::kIoError, "cannot open the graph ", Printable(path), ": it is not a file");
-  }
+ProtobufReader::ProtobufReader(const std::string& path) : path_(path), file_(path) {
+  if (file_.is_regular()) return;
+  Throw(file_.is_missing() ? StatusCode::kNotFound : StatusCode::kIoError, oga::Field{path}, "cannot open the graph ",
+        Printable(path), ": ",
+        file_.is_open() ? Message("it is ", file_.kind(), "; it must be a file") : file_.reason());
 }
 
-ProtobufReader::~ProtobufReader() { close(file_); }
-
 void ProtobufReader::ThrowBroken(const char* why) const {
-  Throw(StatusCode::kModelError, Printable(path_), " is not a whole ONNX file: ", why, " at byte ", offset_, " of ",
-        size_bytes_, "; copy, download or convert it again");
+  Throw(StatusCode::kModelError, oga::Field{path_}, Printable(path_), " is not a whole ONNX file: ", why, " at byte ",
+        offset_, " of ", size_bytes(), "; copy, download or convert it again");
 }
 
 uint8_t ProtobufReader::Byte(uint64_t end) {
-  if (offset_ >= end || offset_ >= size_bytes_) ThrowBroken("it breaks off");
+  if (offset_ >= end || offset_ >= size_bytes()) ThrowBroken("it breaks off");
   if (offset_ < window_begin_ || offset_ >= window_begin_ + window_.size()) {
     window_.resize(kWindowBytes);
-    const ssize_t read = pread(file_, window_.data(), window_.size(), static_cast<off_t>(offset_));
+    const ptrdiff_t read = file_.ReadAt(offset_, window_.data(), window_.size());
     if (read <= 0) {
-      Throw(StatusCode::kIoError, "cannot read the graph ", Printable(path_), ": ",
-            read == 0 ? "it became shorter" : std::strerror(errno));
+      Throw(StatusCode::kIoError, oga::Field{path_}, "cannot read the graph ", Printable(path_), ": ",
+            read == 0 ? "it became shorter" : file_.reason());
     }
     window_.resize(static_cast<size_t>(read));
     window_begin_ = offset_;

@@ -9,16 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "base/platform_file.h"
+
 namespace oga {
 
 class ProtobufReader {
  public:
   // Opens `path`. Throws Error: kNotFound, kIoError.
   explicit ProtobufReader(const std::string& path);
-  ~ProtobufReader();
-
-  ProtobufReader(const ProtobufReader&) = delete;
-  ProtobufReader& operator=(const ProtobufReader&) = delete;
 
   struct Field {
     uint32_t number = 0;
@@ -47,7 +45,7 @@ class ProtobufReader {
 
   std::string Text(const Field& field);
 
-  uint64_t size_bytes() const { return size_bytes_; }
+  uint64_t size_bytes() const { return file_.size_bytes(); }
 
  private:
   uint8_t Byte(uint64_t end);
@@ -55,8 +53,7 @@ class ProtobufReader {
   [[noreturn]] void ThrowBroken(const char* why) const;
 
   std::string path_;
-  int file_ = -1;
-  uint64_t size_bytes_ = 0;
+  platform::InputFile file_;
   uint64_t offset_ = 0;
   std::vector<uint8_t> window_;  // the bytes of the file from window_begin_ on
   uint64_t window_begin_ = 0;

@@ -1,7 +1,5 @@
 #include "ort/runtime_call.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/platform_process.h"
 
 namespace oga::ort {
 
@@ -19,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{5};
 
 struct Calls {
-  const pid_t process = getpid();
+  const platform::ProcessId process = platform::CurrentProcess();
   std::mutex mutex;
   std::condition_variable ended;
   int in_progress = 0;
@@ -36,7 +35,7 @@ thread_local int own_calls = 0;  // exit() may be called inside a call, by a log
 
 void WaitForCalls() noexcept {
   Calls& calls = GetCalls();
-  if (getpid() != calls.process) return;  // a forked child has none of the threads that call
+  if (platform::CurrentProcess() != calls.process) return;  // a forked child has none of the threads that call
   std::unique_lock lock(calls.mutex);
   calls.exiting = std::this_thread::get_id();
   calls.ended.wait_for(lock, kPatience, [&] { return calls.in_progress <= own_calls; });

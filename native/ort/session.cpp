@@ -1,7 +1,5 @@
 #include "ort/session.h"
 
-#include <unistd.h>
-
 #include "base/error.h"
 #include "base/printable_text.h"
 #include "ort/io_binding.h"
@@ -54,7 +52,7 @@ TensorInfo ReadTensor(const abi::Session* session, size_t index, GetTypeInfo get
 }  // namespace
 
 Session::Session(const std::string& model_path, SessionOptions options)
-    : process_(getpid()), environment_(Environment::Get()) {
+    : process_(platform::CurrentProcess()), environment_(Environment::Get()) {
   const auto session_options = MakeOptions(options);
   operators_ = std::move(options.operators);
   const RuntimeCall call;
@@ -70,7 +68,7 @@ Session::Session(const std::string& model_path, SessionOptions options)
 Session::~Session() {
   // In a forked child the session's threads do not exist, and its release would wait for them without end; and while the
   // process exits the runtime may be gone. The memory goes with the process.
-  if (getpid() == process_) {
+  if (platform::CurrentProcess() == process_) {
     try {
       const RuntimeCall call;
       session_.reset();
@@ -83,7 +81,7 @@ Session::~Session() {
 }
 
 void Session::CheckProcess() const {
-  if (getpid() == process_) return;
+  if (platform::CurrentProcess() == process_) return;
   Throw(StatusCode::kInvalidState, "the model was loaded by the parent process; a forked child must load its own");
 }
 

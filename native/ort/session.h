@@ -4,12 +4,11 @@
 // holds a binding keeps its session alive. A child forked since cannot run it, and leaks it instead of releasing it.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/platform_process.h"
 #include "ort/custom_operators.h"
 #include "ort/environment.h"
 #include "ort/handles.h"
@@ -53,7 +52,7 @@ class Session {
  private:
   void ReadMetadata(const std::string& model_path);
 
-  const pid_t process_;
+  const platform::ProcessId process_;
   std::shared_ptr<const Environment> environment_;
   std::unique_ptr<const CustomOperators> operators_;  // the session calls into it until it is released
   Owned<abi::Session> session_;

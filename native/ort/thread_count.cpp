@@ -1,33 +1,19 @@
 #include "ort/thread_count.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
-#include <thread>
 
 #include "base/error.h"
+#include "base/platform_process.h"
 
 namespace oga::ort {
 
 namespace {
 
 constexpr int kMaxThreads = 1024;
-
-int AffinityProcessors() {
-  // The mask of a large machine does not fit cpu_set_t; the kernel refuses a mask that is too small.
-  for (int processors = CPU_SETSIZE; processors <= 64 * CPU_SETSIZE; processors *= 2) {
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(processors),
-                                                                [](cpu_set_t* set) { CPU_FREE(set); });
-    const size_t bytes = CPU_ALLOC_SIZE(processors);
-    if (mask != nullptr && sched_getaffinity(0, bytes, mask.get()) == 0) return CPU_COUNT_S(bytes, mask.get());
-  }
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 std::optional<int64_t> ParseInteger(const std::string& text) {
   int64_t value = 0;
@@ -100,7 +86,7 @@ int ChooseThreadCount(int configured) {
     return ParseThreadCount(text);
   }
   if (configured > 0) return configured;
-  int threads = std::min(AffinityProcessors(), kMaxThreads);
+  int threads = std::min(platform::UsableProcessors(), kMaxThreads);
   if (const auto quota = CgroupCpuQuota("/proc/self/cgroup", "/sys/fs/cgroup")) {
     // An idle fraction of a processor costs more than being throttled now and then.
     threads = std::min(threads, static_cast<int>(std::ceil(std::min<double>(*quota, kMaxThreads))));

@@ -8,6 +8,8 @@ from pathlib import Path
 from planted import Plant, assert_none
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+# Headers of one operating system. What they are for is asked of base/platform_*, so that a port is a small folder.
+PLATFORM = re.compile(r"(?:sys/.*|linux/.*|unistd|dlfcn|fcntl|pthread|sched|signal|poll|semaphore)\.h")
 LAYERS = "capi\nengine\ncache search\nbase\n"
 FOLDERS = {f"native/{folder}/{folder}.h": "\n" for folder in LAYERS.split()}
 
@@ -46,7 +48,9 @@ def include_violations(rank: dict[str, int], name: str, folder: str, target: str
     if top in {"oga", "ort_genai_c.h"}:
         allowed = folder == "capi"
         return [] if allowed else [f"{name} includes {target}: only native/capi knows the public headers"]
-    if "/" not in target:
+    if "/" not in target or PLATFORM.fullmatch(target):
+        if PLATFORM.fullmatch(target) and not name.startswith("native/base/platform_"):
+            return [f"{name} includes <{target}>: ask a function of native/base/platform_* instead, or add one there"]
         beside = (native / folder / target).is_file()
         return [f'{name} includes {target}: write it relative to native/, "{folder}/{target}"'] if beside else []
     if top not in rank or folder not in rank or top == folder or rank[top] > rank[folder]:
@@ -95,6 +99,16 @@ def test_a_public_header_below_the_boundary_is_caught(plant: Plant) -> None:
 def test_an_include_that_is_not_relative_to_native_is_caught(plant: Plant) -> None:
     tree = plant({"native/LAYERS": LAYERS, **FOLDERS, "native/base/a.h": "\n", "native/base/b.h": '#include "a.h"\n'})
     assert '"base/a.h"' in violations(tree)[0]
+
+
+def test_a_call_of_the_operating_system_outside_of_its_place_is_caught(plant: Plant) -> None:
+    text = "#include <sys/mman.h>\n"
+    tree = {f"native/base/{name}.cpp": text for name in ("platform_memory", "pages")}
+    found = violations(plant({"native/LAYERS": LAYERS, **FOLDERS, **tree}))
+    assert found == [
+        "native/base/pages.cpp includes <sys/mman.h>: "
+        "ask a function of native/base/platform_* instead, or add one there"
+    ]
 
 
 def test_downward_and_own_includes_are_allowed(plant: Plant) -> None:

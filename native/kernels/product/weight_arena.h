@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/platform_memory.h"
+
 namespace oga::kernels {
 
 class WeightArena {
  public:
   WeightArena() = default;
-  ~WeightArena();
-
   WeightArena(const WeightArena&) = delete;
   WeightArena& operator=(const WeightArena&) = delete;
 
@@ -26,12 +26,7 @@ class WeightArena {
   size_t used_bytes() const { return used_bytes_; }
 
  private:
-  struct Piece {
-    uint8_t* begin;
-    size_t bytes;
-  };
-
-  std::vector<Piece> pieces_;
+  std::vector<platform::Pages> pieces_;
   size_t used_in_last_bytes_ = 0;
   size_t used_bytes_ = 0;
 };

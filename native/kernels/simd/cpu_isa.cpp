@@ -3,16 +3,13 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#if defined(__x86_64__) && defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/platform_process.h"
 
 namespace oga::kernels {
 
@@ -37,17 +34,12 @@ bool HasBf16() noexcept {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 5 & 1u) != 0;
 }
 
-// Tiles are 8 KiB of state per thread, which Linux grants a process that asks (and its threads from then on).
+// Tiles are 8 KiB of state per thread, which a process has to ask for.
 bool MayUseTiles() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kTile = 1u << 24, kTileBf16 = 1u << 22;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTile) == 0 || (d & kTileBf16) == 0) return false;
-#if defined(__linux__)
-  constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-#else
-  return false;
-#endif
+  return platform::RequestTileState();
 }
 
 CpuIsa FindBest() noexcept {

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/platform_memory.h"
 #include "kernels/product/packed_matmul.h"
-#include "ort/mapped_pages.h"
 
 namespace oga::operators {
 
@@ -104,7 +104,7 @@ void MatMulNBitsKernel::PackConstants(const NodeInfo& info) {
   for (const auto& constant : constants) {
     if (!constant) continue;
     const size_t element_bytes = constant->type == ort::ElementType::kFloat ? sizeof(float) : 1;
-    ort::DropMappedPages(constant->data, static_cast<size_t>(constant->Elements()) * element_bytes);
+    platform::DropFilePages(constant->data, static_cast<size_t>(constant->Elements()) * element_bytes);
   }
 }
 

@@ -51,7 +51,7 @@ TEST_F(OnnxFiles, NameAGraphThatCannotBeOpened) {
   ExpectRefused(StatusCode::kNotFound, {graph_});
   fs::remove(graph_);
   fs::create_directory(graph_);
-  ExpectRefused(StatusCode::kIoError, {graph_, "not a file"});
+  ExpectRefused(StatusCode::kIoError, {graph_, "is a folder; it must be a file"});
 }
 
 TEST_F(OnnxFiles, NameAGraphThatIsNotWhole) {
@@ -71,7 +71,7 @@ TEST_F(OnnxFiles, NameWeightsThatCannotBeOpened) {
   fs::remove(weights_);
   ExpectRefused(StatusCode::kNotFound, {weights_, graph_, "No such file"});
   fs::create_directory(weights_);
-  ExpectRefused(StatusCode::kIoError, {weights_, "not a file"});
+  ExpectRefused(StatusCode::kIoError, {weights_, "is a folder; it must be a file"});
 }
 
 TEST_F(OnnxFiles, NameWeightsThatAreIncomplete) {

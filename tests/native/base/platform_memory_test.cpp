@@ -1,4 +1,4 @@
-#include "ort/mapped_pages.h"
+#include "base/platform_memory.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "support/test_data.h"
 
-namespace oga::ort {
+namespace oga::platform {
 namespace {
 
 constexpr size_t kBytes = size_t{1} << 20;
@@ -58,7 +58,7 @@ size_t PagesHeld(const uint8_t* data, size_t bytes) {
 TEST_F(MappedPages, OfAFileLeaveAndComeBackWithTheSameContent) {
   EXPECT_EQ(Sum(), 3 * kBytes);
   EXPECT_GT(PagesHeld(data_, kBytes), 0u);
-  DropMappedPages(data_, kBytes);
+  DropFilePages(data_, kBytes);
   EXPECT_EQ(PagesHeld(data_, kBytes), 0u);
   EXPECT_EQ(Sum(), 3 * kBytes);
 }
@@ -66,16 +66,44 @@ TEST_F(MappedPages, OfAFileLeaveAndComeBackWithTheSameContent) {
 TEST_F(MappedPages, ThatWereWrittenStay) {
   data_[kBytes / 2] = 5;
   EXPECT_EQ(Sum(), 3 * kBytes + 2);
-  DropMappedPages(data_, kBytes);
+  DropFilePages(data_, kBytes);
   EXPECT_EQ(Sum(), 3 * kBytes + 2);
 }
 
 TEST(OwnMemory, StaysAsItIs) {
   std::vector<uint8_t> memory(kBytes, 7);
-  DropMappedPages(memory.data(), kBytes);
+  DropFilePages(memory.data(), kBytes);
   EXPECT_EQ(memory, std::vector<uint8_t>(kBytes, 7));
-  DropMappedPages(memory.data(), 0);
+  DropFilePages(memory.data(), 0);
+}
+
+TEST(Pages, AreZeroedAndBeginOnTheBoundaryTheyAreAskedFor) {
+  Pages huge(kHugePageBytes + 1, PageSize::kHuge);
+  ASSERT_TRUE(huge);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(huge.data()) % kHugePageBytes, 0u);
+  EXPECT_GE(huge.bytes(), kHugePageBytes + 1);
+  EXPECT_EQ(huge.data()[kHugePageBytes], 0);
+  const Pages small(1, PageSize::kSmall);
+  EXPECT_EQ(small.data()[small.bytes() - 1], 0);
+}
+
+TEST(Pages, MoveWithTheirMemory) {
+  Pages first(100, PageSize::kSmall);
+  first.data()[7] = 42;
+  Pages second(std::move(first));
+  EXPECT_FALSE(first);
+  EXPECT_EQ(second.data()[7], 42);
+  first = std::move(second);
+  EXPECT_EQ(first.data()[7], 42);
+}
+
+TEST(Pages, AreEmptyWithAReasonWhereTheSystemRefuses) {
+  for (const size_t bytes : {SIZE_MAX, SIZE_MAX / 2}) {
+    const Pages pages(bytes, PageSize::kHuge);
+    EXPECT_FALSE(pages);
+    EXPECT_NE(pages.error(), 0);
+  }
 }
 
 }  // namespace
-}  // namespace oga::ort
+}  // namespace oga::platform
