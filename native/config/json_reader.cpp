@@ -1,10 +1,5 @@
 #include "config/json_reader.h"
 
-// The parser asserts that strtod consumed a whole number, which is false while another thread changes the locale. Its
-// value is not used (see number_float), and a host must not be aborted for it.
-#define JSON_ASSERT(condition) static_cast<void>(0)
-#include <nlohmann/json.hpp>
-
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -14,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/printable_text.h"
+#include "config/json_library.h"
 
 namespace oga {
 

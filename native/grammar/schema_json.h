@@ -1,8 +1,9 @@
 // The JSON text of a schema as a tree that keeps the order of names: the order of properties is that of the output.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "config/json_library.h"
 
 namespace oga::grammar {
 

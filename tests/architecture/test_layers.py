@@ -10,6 +10,7 @@ from planted import Plant, assert_none
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 # Headers of one operating system. What they are for is asked of base/platform_*, so that a port is a small folder.
 PLATFORM = re.compile(r"(?:sys/.*|linux/.*|unistd|dlfcn|fcntl|pthread|sched|signal|poll|semaphore)\.h")
+JSON_HEADER = "native/config/json_library.h"
 LAYERS = "capi\nengine\ncache search\nbase\n"
 FOLDERS = {f"native/{folder}/{folder}.h": "\n" for folder in LAYERS.split()}
 
@@ -48,6 +49,8 @@ def include_violations(rank: dict[str, int], name: str, folder: str, target: str
     if top in {"oga", "ort_genai_c.h"}:
         allowed = folder == "capi"
         return [] if allowed else [f"{name} includes {target}: only native/capi knows the public headers"]
+    if target.startswith("nlohmann/") and name != JSON_HEADER:
+        return [f"{name} includes <{target}>: include config/json_library.h, which sets the library up for all"]
     if "/" not in target or PLATFORM.fullmatch(target):
         if PLATFORM.fullmatch(target) and not name.startswith("native/base/platform_"):
             return [f"{name} includes <{target}>: ask a function of native/base/platform_* instead, or add one there"]
@@ -109,6 +112,11 @@ def test_a_call_of_the_operating_system_outside_of_its_place_is_caught(plant: Pl
         "native/base/pages.cpp includes <sys/mman.h>: "
         "ask a function of native/base/platform_* instead, or add one there"
     ]
+
+
+def test_a_second_way_to_the_json_library_is_caught(plant: Plant) -> None:
+    tree = plant({"native/LAYERS": LAYERS, **FOLDERS, "native/base/a.h": "#include <nlohmann/json.hpp>\n"})
+    assert "include config/json_library.h" in violations(tree)[0]
 
 
 def test_downward_and_own_includes_are_allowed(plant: Plant) -> None:
