@@ -1,6 +1,6 @@
 #if defined(__x86_64__)
 
-#include "kernels/packed_lanes_avx512.h"
+#include "kernels/pair_units_avx512.h"
 
 #include "kernels/paged_attention_pairs.h"
 

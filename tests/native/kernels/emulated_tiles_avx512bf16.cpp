@@ -3,7 +3,7 @@
 // That the instruction does what the manual says must be seen on a CPU that has it.
 #if defined(__x86_64__)
 
-#include "kernels/packed_lanes_avx512.h"
+#include "kernels/pair_units_avx512.h"
 
 #include "kernels/packed_amx.h"
 #include "kernels/paged_attention_pairs.h"
@@ -83,7 +83,7 @@ thread_local EmulatedTiles::Tile EmulatedTiles::tiles_[8];
 }  // namespace
 
 const PackedVariant kPackedEmulatedTiles = AmxEntry<PairLanes, EmulatedTiles>::kTable;
-const PairAttentionVariant kPairAttentionEmulatedTiles = PairEntry<TileUnits<EmulatedTiles>>::kTable;
+const PairAttentionVariant kPairAttentionEmulatedTiles = PairEntry<TileUnits<EmulatedTiles, PairOps>>::kTable;
 
 }  // namespace oga::kernels
 
