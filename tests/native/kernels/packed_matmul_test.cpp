@@ -54,13 +54,13 @@ TEST(PackedMatMul, IsTheProductWithinItsRoundings) {
 }
 
 TEST(PackedMatMul, IsTheArithmeticItPromisesBitForBit) {
-  for (const CpuIsa isa : NBitsIsas()) {
-    if (isa == CpuIsa::kPortable) continue;
+  for (const ProductWay& way : ProductWays()) {
+    if (way.isa == CpuIsa::kPortable) continue;
     for (const NBitsSpec& spec : EveryForm()) {
       for (const int64_t rows : {1, 2, 4, 11}) {
-        SCOPED_TRACE(std::string(CpuIsaName(isa)) + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + spec.Describe());
         const NBitsCase matmul(spec, rows);
-        ExpectSameBits(matmul.Run(isa), matmul.Promised());
+        ExpectSameBits(matmul.Run(way), matmul.Promised());
         if (HasFailure()) return;
       }
     }
