@@ -72,6 +72,8 @@ NBitsCase::NBitsCase(const NBitsSpec& spec, int64_t rows)
   for (size_t i = 0; i < activations.size(); ++i) {
     activations[i] = normal(random) * (i % static_cast<size_t>(spec.k) % 97 == 5 ? spec.outliers : 1.0f);
   }
+  float_zeros.reserve(1);  // zeros of no blocks are given too
+  packed_zeros.reserve(1);
   codes.resize(static_cast<size_t>(spec.n * blocks * spec.block_size * spec.bits / 8));
   for (uint8_t& code : codes) code = static_cast<uint8_t>(random());
   for (int64_t column = 0; column < spec.n; ++column) {
@@ -199,6 +201,16 @@ std::vector<float> NBitsCase::Promised() const {
     }
   }
   return output;
+}
+
+void ExpectBiasInEveryRow(const std::vector<float>& output, int64_t rows, int64_t n, const std::vector<float>& bias) {
+  const std::vector<float> zeros(static_cast<size_t>(n));
+  std::vector<float> wanted;
+  for (int64_t row = 0; row < rows; ++row) {
+    const std::vector<float>& values = bias.empty() ? zeros : bias;
+    wanted.insert(wanted.end(), values.begin(), values.end());
+  }
+  ExpectSameBits(output, wanted);
 }
 
 void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b) {

@@ -104,6 +104,12 @@ class AlignedBytes {
 std::vector<float> RunPacked(const ProductWay& way, const PackedWeights& weights, const float* activations,
                              int64_t rows, const float* bias, const ParallelFor& parallel_for);
 
+// All paths of the variants: few rows and more, up to one and two tiles and more, pieces of a pass and passes.
+inline constexpr int64_t kRowsOfEveryPath[] = {1, 2, 3, 4, 5, 7, 16, 17, 32, 33, 40, 64, 65, 127, 257, 513};
+
+// Fails the test unless every row is the bias, or zeros where that is empty: the product of no depth.
+void ExpectBiasInEveryRow(const std::vector<float>& output, int64_t rows, int64_t n, const std::vector<float>& bias);
+
 // Fails the test at the first element whose bits differ.
 void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b);
 

@@ -129,14 +129,36 @@ TEST(DenseMatMul, TakesDenormalsForZeroOnEveryVectorVariant) {
 }
 
 TEST(DenseMatMul, TakesNoRowsAndNoDepth) {
-  for (const CpuIsa isa : NBitsIsas()) {
-    for (const DensePrecision precision : {DensePrecision::kFloat, DensePrecision::kBfloat16}) {
-      DenseSpec spec;
-      spec.precision = precision;
-      EXPECT_TRUE(DenseCase(spec, 5).Run(isa, 0, 0, Serially).empty());
-      spec.k = 0;
-      for (const int64_t rows : {1, 7, 40}) {
-        for (const float value : DenseCase(spec, rows).Run(isa)) ASSERT_EQ(value, 0.0f) << CpuIsaName(isa);
+  for (const DenseSpec& spec : EveryForm()) {
+    for (const ProductWay& way : DenseWays(spec.precision)) {
+      EXPECT_TRUE(DenseCase(spec, 5).Run(way, 0, 0, Serially).empty());
+      DenseSpec without_depth = spec;
+      without_depth.k = 0;
+      for (const int64_t rows : kRowsOfEveryPath) {
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + without_depth.Describe());
+        const DenseCase matmul(without_depth, rows);
+        ExpectBiasInEveryRow(matmul.Run(way), rows, spec.n, matmul.bias);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(DenseMatMul, ReadsAndWritesNothingForNoRowsOrNoColumns) {
+  for (const DensePrecision precision : {DensePrecision::kFloat, DensePrecision::kBfloat16}) {
+    for (const ProductWay& way : DenseWays(precision)) {
+      for (const int64_t k : {0, 96}) {
+        for (const auto& [n, rows] : {std::pair<int64_t, int64_t>{40, 0}, {0, 0}, {0, 1}, {0, 600}}) {
+          DenseSpec spec;
+          spec.k = k;
+          spec.n = n;
+          spec.precision = precision;
+          WeightArena arena;
+          const PackedWeights weights(way.isa, DenseCase(spec, 0).Source(), precision, &arena, Serially);
+          PackedMatMulArgs args;
+          args.rows = rows;
+          way.Multiply(weights, args, Serially);
+        }
       }
     }
   }

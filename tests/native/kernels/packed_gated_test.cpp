@@ -97,6 +97,32 @@ TEST(PackedGated, BitsTellNeitherTheInstructionsNorWhoSharedTheCall) {
   }
 }
 
+TEST(PackedGated, IsZeroWithoutDepth) {
+  for (NBitsSpec spec : Specs()) {
+    spec.k = 0;
+    for (const ProductWay& way : ProductWays()) {
+      for (const int64_t rows : kRowsOfEveryPath) {
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        ExpectBiasInEveryRow(GatedCase(spec, rows).Run(way), rows, spec.n, {});
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(PackedGated, ReadsAndWritesNothingForNoRowsOrNoColumns) {
+  for (const ProductWay& way : ProductWays()) {
+    for (const int64_t k : {0, 96}) {
+      for (const auto& [n, rows] : {std::pair<int64_t, int64_t>{40, 0}, {0, 0}, {0, 600}}) {
+        NBitsSpec spec;
+        spec.k = k;
+        spec.n = n;
+        EXPECT_TRUE(GatedCase(spec, rows).Run(way).empty());
+      }
+    }
+  }
+}
+
 TEST(PackedGated, ExtremesStayWhatTheyAre) {
   for (const CpuIsa isa : NBitsIsas()) {
     SCOPED_TRACE(CpuIsaName(isa));

@@ -67,13 +67,35 @@ TEST(PackedMatMul, IsTheArithmeticItPromisesBitForBit) {
   }
 }
 
-TEST(PackedMatMul, ReadsAndWritesNothingForNoRows) {
-  for (const CpuIsa isa : NBitsIsas()) {
-    WeightArena arena;
-    const NBitsCase matmul(NBitsSpec{}, 1);
-    const PackedWeights weights(isa, matmul.Source(), &arena, Serially);
-    EXPECT_EQ(PackedScratchBytes(weights, 0), 0u);
-    PackedMatMul(weights, PackedMatMulArgs{}, Serially);
+TEST(PackedMatMul, ReadsAndWritesNothingForNoRowsOrNoColumns) {
+  for (const ProductWay& way : ProductWays()) {
+    for (const int64_t k : {0, 96}) {
+      for (const auto& [n, rows] : {std::pair<int64_t, int64_t>{40, 0}, {0, 0}, {0, 1}, {0, 600}}) {
+        NBitsSpec spec;
+        spec.k = k;
+        spec.n = n;
+        WeightArena arena;
+        const PackedWeights weights(way.isa, NBitsCase(spec, 0).Source(), &arena, Serially);
+        EXPECT_EQ(PackedScratchBytes(weights, 0), 0u);
+        PackedMatMulArgs args;
+        args.rows = rows;
+        way.Multiply(weights, args, Serially);
+      }
+    }
+  }
+}
+
+TEST(PackedMatMul, IsTheBiasAloneWithoutDepth) {
+  for (NBitsSpec spec : EveryForm()) {
+    spec.k = 0;
+    for (const ProductWay& way : ProductWays()) {
+      for (const int64_t rows : kRowsOfEveryPath) {
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        const NBitsCase matmul(spec, rows);
+        ExpectBiasInEveryRow(matmul.Run(way), rows, spec.n, matmul.bias);
+        if (HasFailure()) return;
+      }
+    }
   }
 }
 
