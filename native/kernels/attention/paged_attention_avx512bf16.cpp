@@ -1,6 +1,6 @@
 #if defined(__x86_64__)
 
-#include "kernels/product/packed_lanes_avx512.h"
+#include "kernels/attention/pair_units_avx512.h"
 
 #include "kernels/attention/paged_attention_pairs.h"
 

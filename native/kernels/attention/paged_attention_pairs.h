@@ -61,6 +61,7 @@ class PairAttention {
 
  private:
   using Vec = Simd::Vec;
+  using Halves = typename Units::Halves;
   static constexpr int32_t kMostUnits = kMaxHeadSize / kUnitK;                            // packed at a time
   static constexpr int32_t kSentInPacking = Units::kRunUnits == 1 ? kUnitK / 2 : kUnitK;  // rows ahead, of a unit's
   static constexpr int32_t kPadding = kUnitK - 8;                                         // of a head at most
@@ -73,7 +74,7 @@ class PairAttention {
   }
 
   // The dimensions of a head that fall into one of its units.
-  __mmask32 Dimensions(int32_t unit) const { return Bits(0, head_size_ - unit * kUnitK); }
+  uint32_t Dimensions(int32_t unit) const { return Bits(0, head_size_ - unit * kUnitK); }
 
   void StageQueries() {
     HeadReader<Simd> reader(call_, call_.args.query, call_.args.query_stride, call_.args.query_norm);
@@ -88,9 +89,9 @@ class PairAttention {
     }
   }
 
-  void StagePairs(__m512i halves, float* staged, int32_t unit, int32_t query) const {
+  void StagePairs(Halves halves, float* staged, int32_t unit, int32_t query) const {
     float* const to = staged + (unit * tile_.num_queries + query) * kStagedRowFloats;
-    _mm512_storeu_si512(to, Units::Arrange(halves));
+    Units::StoreWords(to, Units::Arrange(halves));
   }
 
   // The queries of the tile's kv head `head` that see any of the positions.
@@ -133,14 +134,14 @@ class PairAttention {
     const int64_t* const offsets = rows_.offsets() + first_key;
     for (int32_t unit = 0; unit < head_units_; ++unit) {
       const Element* const keys = rows_.keys() + head * head_size_ + unit * kUnitK;
-      const __mmask32 dimensions = Dimensions(unit);
-      __m512i row[16];
+      const uint32_t dimensions = Dimensions(unit);
+      Halves row[16];
       OGA_UNROLL
       for (int32_t i = 0; i < 16; ++i) row[i] = Units::Arrange(Units::LoadHalves(keys + offsets[i], dimensions));
       Units::TransposeWords(row);
       float* const to = half + unit * kUnitFloats;
       OGA_UNROLL
-      for (int32_t i = 0; i < 16; ++i) _mm512_store_si512(to + 16 * i, row[i]);
+      for (int32_t i = 0; i < 16; ++i) Units::StoreWords(to + 16 * i, row[i]);
     }
   }
 
@@ -149,8 +150,8 @@ class PairAttention {
     const bool sees = span.begin < span.end;
     const int32_t first = sees ? span.begin / kUnitK : end_unit_;
     const int32_t end = sees ? (span.end + kUnitK - 1) / kUnitK : end_unit_;
-    for (int32_t unit = first_unit_; unit < first; ++unit) StagePairs(_mm512_setzero_si512(), powers_, unit, query);
-    for (int32_t unit = end; unit < end_unit_; ++unit) StagePairs(_mm512_setzero_si512(), powers_, unit, query);
+    for (int32_t unit = first_unit_; unit < first; ++unit) StagePairs(Halves{}, powers_, unit, query);
+    for (int32_t unit = end; unit < end_unit_; ++unit) StagePairs(Halves{}, powers_, unit, query);
     highest_[query] = 0.0f;
     weight_[query] = 0.0f;
     if (!sees) return;
@@ -162,7 +163,7 @@ class PairAttention {
       Vec low = Units::PowerOfTwo(Simd::Sub(Simd::Load(scores), top));
       Vec high = Units::PowerOfTwo(Simd::Sub(Simd::Load(scores + 16), top));
       if (!Holds(span, unit)) KeepVisible(span, unit, zero, &low, &high);
-      const __m512i powers = Units::RoundPairs(low, high);
+      const Halves powers = Units::RoundPairs(low, high);
       sums = Units::AddPairs(powers, sums);
       StagePairs(powers, powers_, unit, query);
     }
@@ -235,12 +236,12 @@ class PairAttention {
       const Span sooner = {start, start + kSentInPacking};
       rows_.SendAheadOfValues(PartOf(sooner, GroupOf(head, group), tile_.num_kv_heads * head_units_));
       const Element* const values = rows_.values() + head * head_size_ + group * kUnitK;
-      const __mmask32 dimensions = Dimensions(group);
+      const uint32_t dimensions = Dimensions(group);
       float* const words = to + group * kUnitFloats;
       if (seen == ~0u) {
         PackValueWords(values, offsets, words, [&](int) { return dimensions; });
       } else {
-        PackValueWords(values, offsets, words, [&](int i) { return (seen >> i & 1u) != 0 ? dimensions : 0; });
+        PackValueWords(values, offsets, words, [&](int i) { return (seen >> i & 1u) != 0 ? dimensions : 0u; });
       }
     }
   }
@@ -250,10 +251,10 @@ class PairAttention {
     OGA_UNROLL
     for (int32_t word = 0; word < 16; ++word) {
       const int lower = Units::LowerRow(word), upper = Units::UpperRow(word);
-      const __m512i a = Units::LoadHalves(values + offsets[lower], kept(lower));
-      const __m512i b = Units::LoadHalves(values + offsets[upper], kept(upper));
-      _mm512_store_si512(words + 16 * word, Units::template Interleave<0>(a, b));
-      _mm512_store_si512(words + 16 * word + kUnitFloats / 2, Units::template Interleave<1>(a, b));
+      const Halves a = Units::LoadHalves(values + offsets[lower], kept(lower));
+      const Halves b = Units::LoadHalves(values + offsets[upper], kept(upper));
+      Units::StoreWords(words + 16 * word, Units::template Interleave<0>(a, b));
+      Units::StoreWords(words + 16 * word + kUnitFloats / 2, Units::template Interleave<1>(a, b));
     }
   }
 

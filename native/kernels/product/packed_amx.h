@@ -2,7 +2,7 @@
 // definition, so the bits are those of the vector variants; weights are decoded to bfloat16 by their code.
 //
 // Tiles 0 to 3 hold the sums of up to 32 rows times 32 columns, 4 and 5 activations of 16 rows each, 6 and 7 weights of
-// 16 columns each. Included after packed_lanes_avx512.h, compiled for AVX512_BF16.
+// 16 columns each. Included after packed_lanes_avx512.h, whose PairLanes are its lanes.
 #pragma once
 
 #include <cstddef>
@@ -135,6 +135,17 @@ struct AmxEntry {
     StoreSums<Tiles, two>(sums->place());
   }
 
+  // The stream's next units, as many as are asked for, one after another. Stored ones that need no decoding lie so.
+  template <class Format>
+  static const float* DecodeRun(const PackedLayout& layout, int32_t units, UnitStream* stream, float* room) {
+    const float* const first = Format::kStoredDecoded ? reinterpret_cast<const float*>(stream->codes) : room;
+    for (int32_t i = 0; i < units; ++i, stream->template Next<Format::kAheadBytes>(layout)) {
+      if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kUnitFloats * 4>(stream->codes);
+      DecodedUnit<S, Format>(layout, *stream, room + (Format::kStoredDecoded ? 0 : i * kUnitFloats));
+    }
+    return first;
+  }
+
   // More rows: a run of units is decoded once and used by all of them.
   template <class Format>
   static void WideTiles(const PackedCall& call, int32_t panel, RowRange rows) {
@@ -142,23 +153,18 @@ struct AmxEntry {
     alignas(64) float room[Format::kStoredDecoded ? 1 : kChunkUnits * kUnitFloats];
     TileSums sums[kMostTiledRows / (2 * kTileRows)];
     UnitStream stream(layout, call.weights + panel * layout.panel_bytes);
-    while (stream.unit < layout.units) {
-      const int32_t first_unit = stream.unit;
+    int32_t first_unit = 0;
+    do {  // the first run begins the sums, so there is one even where K is 0
       const int32_t units = Lower(kChunkUnits, layout.units - first_unit);
-      // Stored units that need no decoding follow one another like decoded ones.
-      const float* const decoded = DecodedUnit<S, Format>(layout, stream, room);
-      stream.Next<Format::kAheadBytes>(layout);
-      for (int32_t i = 1; i < units; ++i, stream.Next<Format::kAheadBytes>(layout)) {
-        if constexpr (Format::kStoredDecoded) PrefetchAhead<Format::kAheadBytes, kUnitFloats * 4>(stream.codes);
-        DecodedUnit<S, Format>(layout, stream, room + (Format::kStoredDecoded ? 0 : i * kUnitFloats));
-      }
+      const float* const decoded = DecodeRun<Format>(layout, units, &stream, room);
       for (int32_t row = rows.begin; row < rows.end; row += 2 * kTileRows) {
         TileSums* const pair = &sums[(row - rows.begin) / (2 * kTileRows)];
         const bool two = rows.end - row > kTileRows;
         ConfigureRows<Tiles>(Lower(2 * kTileRows, rows.end - row));
         (two ? MultiplyChunk<true> : MultiplyChunk<false>)(call, row / kTileRows, first_unit, units, decoded, pair);
       }
-    }
+      first_unit += units;
+    } while (first_unit < layout.units);
     for (int32_t row = rows.begin; row < rows.end; row += 2 * kTileRows) {
       WriteSums(call, panel, row, Lower(2 * kTileRows, rows.end - row), sums[(row - rows.begin) / (2 * kTileRows)]);
     }

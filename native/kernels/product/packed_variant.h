@@ -21,7 +21,7 @@ struct PackedCall {
   uint8_t* staged;
 };
 
-// Half-open ranges.
+// Half-open ranges, none of them empty. K may be 0: then there is nothing staged, and sums are zeros.
 struct RowRange {
   int32_t begin;
   int32_t end;

@@ -1,89 +1,18 @@
-// Tiles as Intel's manual describes TDPBF16PS: per output, one chain of fused multiply-adds over the even positions and
-// one over the odd ones, both from zero, then their sum is added; denormals are zero. It runs where there is no AMX.
-// That the instruction does what the manual says must be seen on a CPU that has it.
+// What is written for AMX, over tiles in plain arithmetic: all but the tiles as a CPU with AMX runs it.
 #if defined(__x86_64__)
 
-#include "kernels/product/packed_lanes_avx512.h"
+#include "kernels/attention/pair_units_avx512.h"
 
 #include "kernels/attention/paged_attention_pairs.h"
 #include "kernels/product/packed_amx.h"
+#include "native/kernels/emulated_tiles.h"
 
 namespace oga::kernels {
 extern const PackedVariant kPackedEmulatedTiles;
 extern const PairAttentionVariant kPairAttentionEmulatedTiles;
 
-namespace {
-
-class EmulatedTiles {
- public:
-  static void Configure(int32_t low_rows, int32_t high_rows) {
-    const int32_t rows[8] = {low_rows, low_rows, high_rows, high_rows, low_rows, high_rows, 16, 16};
-    for (int tile = 0; tile < 8; ++tile) {
-      tiles_[tile] = {};
-      tiles_[tile].rows = rows[tile];
-    }
-  }
-  static void Release() {
-    for (Tile& tile : tiles_) tile = {};  // of no rows: a use before the next Configure gives nothing
-  }
-  template <int tile>
-  static void Zero() {
-    for (auto& row : tiles_[tile].bytes) {
-      for (uint8_t& byte : row) byte = 0;
-    }
-  }
-  template <int tile>
-  static void Load(const void* from, ptrdiff_t stride_bytes) {
-    Zero<tile>();
-    for (int32_t row = 0; row < tiles_[tile].rows; ++row) {
-      std::memcpy(tiles_[tile].bytes[row], static_cast<const uint8_t*>(from) + row * stride_bytes, 64);
-    }
-  }
-  template <int tile>
-  static void Store(void* to, ptrdiff_t stride_bytes) {
-    for (int32_t row = 0; row < tiles_[tile].rows; ++row) {
-      std::memcpy(static_cast<uint8_t*>(to) + row * stride_bytes, tiles_[tile].bytes[row], 64);
-    }
-  }
-  template <int sums, int left, int right>
-  static void Multiply() {
-    for (int32_t row = 0; row < tiles_[sums].rows; ++row) {
-      for (int32_t column = 0; column < 16; ++column) {
-        float chains[2] = {0.0f, 0.0f};
-        for (int32_t k = 0; k < 32; ++k) {
-          const float a = Number(tiles_[left].bytes[row], k);
-          const float b = Number(tiles_[right].bytes[k / 2], 2 * column + k % 2);
-          chains[k % 2] = __builtin_fmaf(a, b, chains[k % 2]);
-        }
-        float sum;
-        std::memcpy(&sum, tiles_[sums].bytes[row] + 4 * column, 4);
-        sum += chains[0] + chains[1];
-        std::memcpy(tiles_[sums].bytes[row] + 4 * column, &sum, 4);
-      }
-    }
-  }
-
- private:
-  struct Tile {
-    int32_t rows = 0;
-    uint8_t bytes[16][64] = {};
-  };
-
-  static float Number(const uint8_t* row, int32_t index) {
-    uint16_t half;
-    std::memcpy(&half, row + 2 * index, 2);
-    return FloatFromBits(static_cast<uint32_t>(half) << 16);
-  }
-
-  static thread_local Tile tiles_[8];
-};
-
-thread_local EmulatedTiles::Tile EmulatedTiles::tiles_[8];
-
-}  // namespace
-
 const PackedVariant kPackedEmulatedTiles = AmxEntry<PairLanes, EmulatedTiles>::kTable;
-const PairAttentionVariant kPairAttentionEmulatedTiles = PairEntry<TileUnits<EmulatedTiles>>::kTable;
+const PairAttentionVariant kPairAttentionEmulatedTiles = PairEntry<TileUnits<EmulatedTiles, PairOps>>::kTable;
 
 }  // namespace oga::kernels
 

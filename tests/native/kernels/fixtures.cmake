@@ -12,13 +12,15 @@ add_dependencies(test_kernels paged_attention_golden)
 
 target_compile_options(test_kernels PRIVATE -O1)  # their references loop over every shape
 
-# Tiles in plain arithmetic under the product that is written for AMX.
+# What is written for AMX, over tiles in plain arithmetic.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/native/kernels/emulated_tiles_avx512bf16.cpp PROPERTIES
-    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512bf16;-mavx2;-mfma;-mf16c;-ffp-contract=off")
+  set(emulations ${CMAKE_CURRENT_SOURCE_DIR}/native/kernels/emulated_tiles_avx512bf16.cpp
+                 ${CMAKE_CURRENT_SOURCE_DIR}/native/kernels/emulated_tiles_portable.cpp)
+  set_source_files_properties(${emulations} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_property(SOURCE ${CMAKE_CURRENT_SOURCE_DIR}/native/kernels/emulated_tiles_avx512bf16.cpp APPEND PROPERTY
+    COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512bf16;-mavx2;-mfma;-mf16c")
   if(OGA_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # As for the kernels themselves.
-    set_property(SOURCE ${CMAKE_CURRENT_SOURCE_DIR}/native/kernels/emulated_tiles_avx512bf16.cpp
-                 APPEND PROPERTY COMPILE_OPTIONS "--param=asan-use-after-return=0")
+    set_property(SOURCE ${emulations} APPEND PROPERTY COMPILE_OPTIONS "--param=asan-use-after-return=0")
   endif()
 endif()

@@ -6,17 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 
 #include "kernels/attention/paged_attention.h"
-#include "kernels/attention/paged_attention_variant.h"
 #include "native/kernels/attention/paged_attention_case.h"
 
 namespace oga::kernels {
-#if defined(__x86_64__)
-extern const PairAttentionVariant kPairAttentionEmulatedTiles;
-#endif
 namespace {
 
 void ExpectSameBits(const PagedAttentionCase& a, const PagedAttentionCase& b) {
@@ -222,44 +217,19 @@ std::vector<CaseSpec> PairSpecs() {
   return specs;
 }
 
-#if defined(__x86_64__)
-
 TEST(PagedAttentionBits, AreThoseOfTilesInPlainArithmetic) {
-  if (BestCpuIsa() < CpuIsa::kAvx512Bf16) return;  // no CPU with tiles lacks it
+  if (BestCpuIsa() < CpuIsa::kAvx512Bf16) return;  // nothing to compare with
   for (const CaseSpec& spec : PairSpecs()) {
     SCOPED_TRACE(spec.Describe());
     PagedAttentionCase wanted(spec), tiles(spec);
     wanted.Run(CpuIsa::kAvx512Bf16);
-    tiles.Run(kPairAttentionEmulatedTiles, OnFourThreads);
+    tiles.Run(EmulatedAttention(spec).back(), OnFourThreads);
     ExpectSameBits(wanted, tiles);
     if (BestCpuIsa() < CpuIsa::kAmx) continue;
     PagedAttentionCase amx(spec);
     amx.Run(CpuIsa::kAmx);
     ExpectSameBits(wanted, amx);
   }
-}
-
-#endif
-
-// A way to compute a call: an instruction set, or the path of AMX with tiles in plain arithmetic.
-struct Way {
-  std::string name;
-  std::function<void(const PagedAttentionArgs&)> compute;
-};
-
-std::vector<Way> WaysToCompute(const CaseSpec& spec) {
-  std::vector<Way> ways;
-  for (const CpuIsa isa : AvailableIsas()) {
-    ways.push_back({CpuIsaName(isa), [isa](const PagedAttentionArgs& args) { PagedAttention(isa, args, Serially); }});
-  }
-#if defined(__x86_64__)
-  if (spec.HoldsPairs() && BestCpuIsa() >= CpuIsa::kAvx512Bf16) {
-    ways.push_back({"emulated tiles", [](const PagedAttentionArgs& args) {
-                      PagedAttention(CpuIsa::kAvx512Bf16, kPairAttentionEmulatedTiles, args, Serially);
-                    }});
-  }
-#endif
-  return ways;
 }
 
 // One kv head of a token is bad: its whole key, or the last dimension of its value.
@@ -315,13 +285,13 @@ TEST(PagedAttentionBits, AreNotThoseOfABadTokenWhereItIsNotSeen) {
       spec.window = window;
       spec.rows = {{0, kKvSplit + 4}, {3, 4}};
       const PagedAttentionCase fresh(spec);
-      for (const Way& way : WaysToCompute(spec)) {
+      for (const AttentionWay& way : AttentionWays(spec)) {
         PagedAttentionCase clean = fresh;
-        way.compute(clean.Args());
+        way.Compute(clean.Args(), Serially);
         for (const BadToken& bad : kBadTokens) {
           SCOPED_TRACE(way.name + ", value " + std::to_string(bad.value) + ": " + spec.Describe());
           PagedAttentionCase poisoned = WithBadToken(fresh, bad);
-          way.compute(poisoned.Args());
+          way.Compute(poisoned.Args(), Serially);
           ExpectBadOnlyWhereSeen(clean, poisoned, bad);
         }
       }
@@ -364,15 +334,15 @@ TEST(PagedAttentionBits, TouchNoSlotBeforeTheWindowOrBehindTheLastToken) {
       const PagedAttentionCase fresh(spec);
       const size_t block = static_cast<size_t>(fresh.block_table[0]) * spec.block_size / 8;
       const size_t begin = (block + kFirst / 8) * page_bytes, end = (block + (row.past + row.num_new) / 8) * page_bytes;
-      for (const Way& way : WaysToCompute(spec)) {
+      for (const AttentionWay& way : AttentionWays(spec)) {
         SCOPED_TRACE(way.name + ": " + spec.Describe());
         PagedAttentionCase plain = fresh, guarded = fresh;
-        way.compute(plain.Args());
+        way.Compute(plain.Args(), Serially);
         GuardedMemory keys(guarded.key_cache, begin, end), values(guarded.value_cache, begin, end);
         PagedAttentionArgs args = guarded.Args();
         args.key_cache = keys.data();
         args.value_cache = values.data();
-        way.compute(args);
+        way.Compute(args, Serially);
         EXPECT_EQ(std::memcmp(plain.output.data(), guarded.output.data(), 4 * plain.output.size()), 0);
       }
     }

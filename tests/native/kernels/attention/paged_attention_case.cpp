@@ -14,8 +14,14 @@
 
 #include "kernels/simd/bfloat16.h"
 #include "kernels/simd/float16.h"
+#include "native/kernels/poison.h"
 
 namespace oga::kernels {
+
+#if defined(__x86_64__)
+extern const PairAttentionVariant kPairAttentionEmulatedTiles;
+extern const PairAttentionVariant kPairAttentionEmulatedEverywhere;
+#endif
 
 namespace {
 
@@ -70,6 +76,30 @@ std::vector<CpuIsa> AvailableIsas() {
     if (isa <= BestCpuIsa()) isas.push_back(isa);
   }
   return isas;
+}
+
+void AttentionWay::Compute(const PagedAttentionArgs& args, const ParallelFor& parallel_for) const {
+  if (pairs == nullptr) return PagedAttention(isa, args, parallel_for);
+  PagedAttention(isa, *pairs, args, parallel_for);
+}
+
+std::vector<AttentionWay> EmulatedAttention(const CaseSpec& spec) {
+  std::vector<AttentionWay> ways;
+  if (!spec.HoldsPairs()) return ways;
+#if defined(__x86_64__)
+  ways.emplace_back("tiles in plain arithmetic", CpuIsa::kPortable, &kPairAttentionEmulatedEverywhere);
+  if (BestCpuIsa() >= CpuIsa::kAvx512Bf16) {
+    ways.emplace_back("tiles in plain arithmetic under avx512_bf16", CpuIsa::kAvx512Bf16, &kPairAttentionEmulatedTiles);
+  }
+#endif
+  return ways;
+}
+
+std::vector<AttentionWay> AttentionWays(const CaseSpec& spec) {
+  std::vector<AttentionWay> ways;
+  for (const CpuIsa isa : AvailableIsas()) ways.emplace_back(isa);
+  for (const AttentionWay& way : EmulatedAttention(spec)) ways.push_back(way);
+  return ways;
 }
 
 void Serially(size_t count, const std::function<void(size_t)>& body) {
@@ -172,7 +202,7 @@ void PagedAttentionCase::FillCaches() {
   std::mt19937 random(spec.seed + 2);
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   for (std::vector<uint8_t>* cache : {&key_cache, &value_cache}) {
-    cache->assign(bytes, 0xff);  // a NaN in all types of floats
+    cache->assign(bytes, kPoison);
     for (size_t row = 0; row < spec.rows.size(); ++row) {
       const int32_t past = spec.rows[row].past;
       if (spec.rows[row].num_new == 0) continue;
@@ -268,7 +298,7 @@ PagedAttentionArgs PagedAttentionCase::Args() {
   }
   args.output = output.data();
   if (spec.activation_type != ActivationType::kFloat32) {
-    output_memory_.assign(2 * output.size(), 0xff);
+    output_memory_.assign(2 * output.size(), kPoison);
     args.output = output_memory_.data();
   }
   if (spec.mapped) MapSlots(&args);
@@ -313,23 +343,21 @@ void PagedAttentionCase::MapSlots(PagedAttentionArgs* args) {
   args->slot_mapping = slot_mapping_.data();
 }
 
-void PagedAttentionCase::Run(CpuIsa isa, const ParallelFor& parallel_for) {
-  const PagedAttentionArgs args = Args();
+void PagedAttentionCase::Compute(const AttentionWay& way, const PagedAttentionArgs& args,
+                                 const ParallelFor& parallel_for) {
   ASSERT_EQ(ValidatePagedAttention(args), "");
-  PagedAttention(isa, args, parallel_for);
-  FetchOutput();
-  in_pairs_ = isa >= CpuIsa::kAvx512Bf16 && spec.HoldsPairs();
+  PoisonStack();
+  way.Compute(args, parallel_for);
+  in_pairs_ = spec.HoldsPairs() && (way.pairs != nullptr || way.isa >= CpuIsa::kAvx512Bf16);
 }
 
-void PagedAttentionCase::Run(const PairAttentionVariant& pairs, const ParallelFor& parallel_for) {
-  const PagedAttentionArgs args = Args();
-  ASSERT_EQ(ValidatePagedAttention(args), "");
-  PagedAttention(CpuIsa::kAvx512Bf16, pairs, args, parallel_for);
+void PagedAttentionCase::Run(const AttentionWay& way, const ParallelFor& parallel_for) {
+  std::fill(output.begin(), output.end(), std::numeric_limits<float>::quiet_NaN());
+  Compute(way, Args(), parallel_for);
   FetchOutput();
-  in_pairs_ = true;
 }
 
-void PagedAttentionCase::RunInChunks(CpuIsa isa, int32_t chunk_tokens) {
+void PagedAttentionCase::RunInChunks(const AttentionWay& way, int32_t chunk_tokens) {
   std::vector<int32_t> done(spec.rows.size(), 0), count(spec.rows.size(), 0);
   for (bool more = true; more;) {
     more = false;
@@ -337,21 +365,22 @@ void PagedAttentionCase::RunInChunks(CpuIsa isa, int32_t chunk_tokens) {
       count[row] = std::min(chunk_tokens, spec.rows[row].num_new - done[row]);
       more = more || count[row] > 0;
     }
-    if (more) RunTokens(isa, done, count);
+    if (more) RunTokens(way, done, count);
     for (size_t row = 0; row < spec.rows.size(); ++row) done[row] += count[row];
   }
 }
 
-void PagedAttentionCase::RunRowByRow(CpuIsa isa) {
+void PagedAttentionCase::RunRowByRow(const AttentionWay& way) {
   for (size_t row = 0; row < spec.rows.size(); ++row) {
     std::vector<int32_t> count(spec.rows.size(), 0);
     count[row] = spec.rows[row].num_new;
-    RunTokens(isa, std::vector<int32_t>(spec.rows.size(), 0), count);
+    RunTokens(way, std::vector<int32_t>(spec.rows.size(), 0), count);
   }
 }
 
 // One call over `count` tokens of each row behind `done`; rows without any are no rows of the call.
-void PagedAttentionCase::RunTokens(CpuIsa isa, const std::vector<int32_t>& done, const std::vector<int32_t>& count) {
+void PagedAttentionCase::RunTokens(const AttentionWay& way, const std::vector<int32_t>& done,
+                                   const std::vector<int32_t>& count) {
   const int32_t query_floats = spec.num_heads * spec.head_size, kv_floats = spec.num_kv_heads * spec.head_size;
   std::vector<float> q, k, v;
   std::vector<int32_t> lengths = {0}, past, table, tokens;
@@ -369,9 +398,9 @@ void PagedAttentionCase::RunTokens(CpuIsa isa, const std::vector<int32_t>& done,
     table.insert(table.end(), block_table.begin() + row * table_columns,
                  block_table.begin() + (row + 1) * table_columns);
   }
-  std::vector<float> out(q.size());
+  std::vector<float> out(q.size(), std::numeric_limits<float>::quiet_NaN());
   PagedAttentionArgs args = Args();
-  Bytes out_memory(2 * q.size());
+  Bytes out_memory(2 * q.size(), kPoison);
   args.shape.num_tokens = static_cast<int32_t>(tokens.size());
   args.shape.num_rows = static_cast<int32_t>(past.size());
   PointToActivations(q, k, v, &args);
@@ -379,9 +408,7 @@ void PagedAttentionCase::RunTokens(CpuIsa isa, const std::vector<int32_t>& done,
   args.output = narrow ? static_cast<void*>(out_memory.data()) : out.data();
   args.cumulative_lengths = lengths.data(), args.past_lengths = past.data(), args.block_table = table.data();
   if (spec.mapped) MapSlots(&args);
-  ASSERT_EQ(ValidatePagedAttention(args), "");
-  PagedAttention(isa, args, Serially);
-  in_pairs_ = isa >= CpuIsa::kAvx512Bf16 && spec.HoldsPairs();
+  Compute(way, args, Serially);
   if (narrow) Widen(out_memory, &out);
   for (size_t i = 0; i < tokens.size(); ++i) {
     std::copy_n(out.begin() + i * query_floats, query_floats, output.begin() + tokens[i] * query_floats);

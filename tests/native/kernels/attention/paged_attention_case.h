@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/attention/paged_attention.h"
+#include "kernels/attention/paged_attention_variant.h"
 #include "kernels/simd/cpu_isa.h"
 
 namespace oga::kernels {
@@ -49,6 +51,24 @@ struct CaseSpec {
 
 std::vector<CpuIsa> AvailableIsas();
 
+// A way to compute a call: by the variant for an instruction set, or by that with other products of bfloat16.
+struct AttentionWay {
+  AttentionWay(CpuIsa isa) : name(CpuIsaName(isa)), isa(isa) {}
+  AttentionWay(std::string name, CpuIsa isa, const PairAttentionVariant* pairs)
+      : name(std::move(name)), isa(isa), pairs(pairs) {}
+  void Compute(const PagedAttentionArgs& args, const ParallelFor& parallel_for) const;
+
+  std::string name;
+  CpuIsa isa;
+  const PairAttentionVariant* pairs = nullptr;  // null are those of `isa`
+};
+
+// What AMX computes, over tiles in plain arithmetic: with instructions of AVX512_BF16 around them where the CPU has
+// these, and without on every CPU. None for caches over which AMX does not multiply in bfloat16.
+std::vector<AttentionWay> EmulatedAttention(const CaseSpec& spec);
+// These, and every variant this machine runs.
+std::vector<AttentionWay> AttentionWays(const CaseSpec& spec);
+
 // Runs items one after another; in reverse order; on so many threads.
 void Serially(size_t count, const std::function<void(size_t)>& body);
 void Reversed(size_t count, const std::function<void(size_t)>& body);
@@ -65,15 +85,13 @@ class PagedAttentionCase {
   // narrow activations is read by FetchOutput.
   PagedAttentionArgs Args();
   void FetchOutput();
-  // Validates, runs, and expects both to succeed.
-  void Run(CpuIsa isa, const ParallelFor& parallel_for = Serially);
-  // The same by AVX512_BF16 but for the products.
-  void Run(const PairAttentionVariant& pairs, const ParallelFor& parallel_for = Serially);
+  // Validates, runs, and expects both to succeed. Output and stack begin as NaNs, as in the calls below.
+  void Run(const AttentionWay& way, const ParallelFor& parallel_for = Serially);
   // The same tokens as several calls: each row's new tokens in chunks of `chunk_tokens`, other rows left out of a call
   // when they have none left.
-  void RunInChunks(CpuIsa isa, int32_t chunk_tokens);
+  void RunInChunks(const AttentionWay& way, int32_t chunk_tokens);
   // Each row by a call of its own.
-  void RunRowByRow(CpuIsa isa);
+  void RunRowByRow(const AttentionWay& way);
 
   // [num_tokens, num_heads, head_size], from the cache as the call left it.
   std::vector<double> ExpectedOutput() const;
@@ -108,7 +126,8 @@ class PagedAttentionCase {
   void PointToActivations(const std::vector<float>& q, const std::vector<float>& k, const std::vector<float>& v,
                           PagedAttentionArgs* args);
   void MapSlots(PagedAttentionArgs* args);
-  void RunTokens(CpuIsa isa, const std::vector<int32_t>& done, const std::vector<int32_t>& count);
+  void RunTokens(const AttentionWay& way, const std::vector<int32_t>& done, const std::vector<int32_t>& count);
+  void Compute(const AttentionWay& way, const PagedAttentionArgs& args, const ParallelFor& parallel_for);
   int32_t RotaryDim() const { return spec.rotary_dim == 0 ? spec.head_size - spec.rotary_offset : spec.rotary_dim; }
   int64_t CacheIndex(int32_t row, int32_t position, int32_t head) const;
   // The scale of the element at `index`; 1 for a cache of floats.

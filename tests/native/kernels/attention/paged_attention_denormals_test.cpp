@@ -7,15 +7,12 @@
 #include <vector>
 
 #include "kernels/attention/paged_attention.h"
-#include "kernels/attention/paged_attention_variant.h"
 #include "native/kernels/attention/paged_attention_case.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 
 namespace oga::kernels {
-
-extern const PairAttentionVariant kPairAttentionEmulatedTiles;
 
 namespace {
 
@@ -61,13 +58,13 @@ TEST(PagedAttentionDenormals, DoNotDependOnTheModeOfTheThread) {
 // Adding what a query does not see may turn the sign of a sum that was flushed to zero: which zero it is must not tell
 // of later tokens in the tile.
 TEST(PagedAttentionDenormals, LeaveNoZeroThatTellsOfLaterTokens) {
-  if (BestCpuIsa() < CpuIsa::kAvx512Bf16) return;
   CaseSpec spec;
   spec.num_heads = spec.num_kv_heads = 1;
   spec.head_size = 32;
   spec.rotary = false;
   spec.cache_type = CacheType::kBfloat16;
-  for (const bool tiles : {false, true}) {
+  for (const AttentionWay& way : AttentionWays(spec)) {
+    if (way.pairs == nullptr && way.isa < CpuIsa::kAvx512Bf16) continue;
     float outputs[2];
     for (const int32_t num_new : {1, 40}) {
       spec.rows = {{63, num_new}};
@@ -85,14 +82,11 @@ TEST(PagedAttentionDenormals, LeaveNoZeroThatTellsOfLaterTokens) {
       };
       set(0, 0x8100);   // -2^-125
       set(32, 0x00c0);  // 1.5 * 2^-126: their sum is flushed
-      if (tiles) {
-        run.Run(kPairAttentionEmulatedTiles);
-      } else {
-        run.Run(CpuIsa::kAvx512Bf16);
-      }
+      run.Run(way);
       outputs[num_new == 1 ? 0 : 1] = run.output[0];
     }
-    EXPECT_EQ(std::memcmp(&outputs[0], &outputs[1], 4), 0) << outputs[0] << " alone, " << outputs[1] << " in a chunk";
+    EXPECT_EQ(std::memcmp(&outputs[0], &outputs[1], 4), 0)
+        << way.name << ": " << outputs[0] << " alone, " << outputs[1] << " in a chunk";
   }
 }
 

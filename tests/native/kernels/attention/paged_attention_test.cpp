@@ -19,10 +19,10 @@ void ExpectReference(const CaseSpec& spec) {
   SCOPED_TRACE(spec.Describe());
   std::vector<double> expected;
   std::vector<uint8_t> keys, values;
-  for (const CpuIsa isa : AvailableIsas()) {
-    SCOPED_TRACE(CpuIsaName(isa));
+  for (const AttentionWay& way : AttentionWays(spec)) {
+    SCOPED_TRACE(way.name);
     PagedAttentionCase run(spec);
-    run.Run(isa);
+    run.Run(way);
     if (expected.empty()) {
       expected = run.ExpectedOutput();
       run.ExpectCacheWritten();

@@ -54,21 +54,21 @@ DenseSource DenseCase::Source() const {
   return source;
 }
 
-std::vector<float> DenseCase::Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
+std::vector<float> DenseCase::Run(const ProductWay& way, int64_t first, int64_t count,
+                                  const ParallelFor& parallel_for) const {
   WeightArena arena;
-  const PackedWeights packed(isa, Source(), spec.precision, &arena, OnFourThreads);
-  return RunPacked(packed, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
-                   [&](const PackedMatMulArgs& args) { PackedMatMul(packed, args, parallel_for); });
+  const PackedWeights packed(way.isa, Source(), spec.precision, &arena, OnFourThreads);
+  return RunPacked(way, packed, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
+                   parallel_for);
 }
 
-std::vector<float> DenseCase::Run(const PackedVariant& variant, CpuIsa isa, int64_t first, int64_t count) const {
-  WeightArena arena;
-  const PackedWeights packed(isa, Source(), spec.precision, &arena, OnFourThreads);
-  return RunPacked(packed, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
-                   [&](const PackedMatMulArgs& args) { PackedMatMul(variant, packed, args, OnFourThreads); });
-}
+std::vector<float> DenseCase::Run(const ProductWay& way) const { return Run(way, 0, rows, Serially); }
 
-std::vector<float> DenseCase::Run(CpuIsa isa) const { return Run(isa, 0, rows, Serially); }
+std::vector<ProductWay> DenseWays(DensePrecision precision) {
+  std::vector<ProductWay> ways = ProductWays();
+  if (precision == DensePrecision::kFloat) std::erase_if(ways, [](const ProductWay& way) { return way.variant; });
+  return ways;
+}
 
 void DenseCase::ExpectNear(const std::vector<float>& output) const {
   ASSERT_EQ(output.size(), static_cast<size_t>(rows * spec.n));

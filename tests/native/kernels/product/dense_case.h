@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "kernels/product/packed_matmul.h"
-#include "kernels/product/packed_variant.h"
 #include "kernels/product/packed_weights.h"
 #include "kernels/simd/cpu_isa.h"
+#include "native/kernels/product/nbits_case.h"
 
 namespace oga::kernels {
 
@@ -25,6 +25,9 @@ struct DenseSpec {
   std::string Describe() const;
 };
 
+// Those of ProductWays that know products of this precision.
+std::vector<ProductWay> DenseWays(DensePrecision precision);
+
 // The operator's inputs, in memory of exactly their size.
 class DenseCase {
  public:
@@ -33,10 +36,8 @@ class DenseCase {
   DenseSource Source() const;
 
   // The output of rows [first, first + count), as one call.
-  std::vector<float> Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const;
-  std::vector<float> Run(CpuIsa isa) const;
-  // By a variant of the test's own, over weights packed for `isa`.
-  std::vector<float> Run(const PackedVariant& variant, CpuIsa isa, int64_t first, int64_t count) const;
+  std::vector<float> Run(const ProductWay& way, int64_t first, int64_t count, const ParallelFor& parallel_for) const;
+  std::vector<float> Run(const ProductWay& way) const;
 
   // Fails the test where `output`, of all rows, is further from the product in double precision than the roundings of
   // activations, weights and sums allow.

@@ -12,6 +12,11 @@
 
 namespace oga::kernels {
 
+#if defined(__x86_64__)
+extern const PackedVariant kPackedEmulatedTiles;
+extern const PackedVariant kPackedEmulatedEverywhere;
+#endif
+
 namespace {
 
 float RoundToBfloat16(float value) {
@@ -35,6 +40,29 @@ std::vector<CpuIsa> NBitsIsas() {
   return isas;
 }
 
+void ProductWay::Multiply(const PackedWeights& weights, const PackedMatMulArgs& args,
+                          const ParallelFor& parallel_for) const {
+  if (variant == nullptr) return PackedMatMul(weights, args, parallel_for);
+  PackedMatMul(*variant, weights, args, parallel_for);
+}
+
+std::vector<ProductWay> EmulatedProducts() {
+  std::vector<ProductWay> ways;
+#if defined(__x86_64__)
+  ways.emplace_back("tiles in plain arithmetic", CpuIsa::kAmx, &kPackedEmulatedEverywhere);
+  if (BestCpuIsa() >= CpuIsa::kAvx512Bf16) {
+    ways.emplace_back("tiles in plain arithmetic under avx512_bf16", CpuIsa::kAmx, &kPackedEmulatedTiles);
+  }
+#endif
+  return ways;
+}
+
+std::vector<ProductWay> ProductWays() {
+  std::vector<ProductWay> ways = EmulatedProducts();
+  for (const CpuIsa isa : NBitsIsas()) ways.emplace_back(isa);
+  return ways;
+}
+
 NBitsCase::NBitsCase(const NBitsSpec& spec, int64_t rows)
     : spec(spec), rows(rows), blocks((spec.k + spec.block_size - 1) / spec.block_size) {
   std::mt19937 random(spec.seed);
@@ -44,6 +72,8 @@ NBitsCase::NBitsCase(const NBitsSpec& spec, int64_t rows)
   for (size_t i = 0; i < activations.size(); ++i) {
     activations[i] = normal(random) * (i % static_cast<size_t>(spec.k) % 97 == 5 ? spec.outliers : 1.0f);
   }
+  float_zeros.reserve(1);  // zeros of no blocks are given too
+  packed_zeros.reserve(1);
   codes.resize(static_cast<size_t>(spec.n * blocks * spec.block_size * spec.bits / 8));
   for (uint8_t& code : codes) code = static_cast<uint8_t>(random());
   for (int64_t column = 0; column < spec.n; ++column) {
@@ -73,8 +103,8 @@ NBitsSource NBitsCase::Source() const {
   return source;
 }
 
-std::vector<float> RunPacked(const PackedWeights& weights, const float* activations, int64_t rows, const float* bias,
-                             const std::function<void(const PackedMatMulArgs& args)>& matmul) {
+std::vector<float> RunPacked(const ProductWay& way, const PackedWeights& weights, const float* activations,
+                             int64_t rows, const float* bias, const ParallelFor& parallel_for) {
   const AlignedBytes scratch(PackedScratchBytes(weights, rows));
   std::vector<float> output(static_cast<size_t>(rows * weights.layout().n), std::numeric_limits<float>::quiet_NaN());
   PackedMatMulArgs args;
@@ -83,26 +113,20 @@ std::vector<float> RunPacked(const PackedWeights& weights, const float* activati
   args.bias = bias;
   args.output = output.data();
   args.scratch = scratch.data();
-  matmul(args);
+  PoisonStack();
+  way.Multiply(weights, args, parallel_for);
   return output;
 }
 
-std::vector<float> NBitsCase::Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
-  WeightArena arena;
-  const PackedWeights weights(isa, Source(), &arena, OnFourThreads);
-  return RunPacked(weights, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
-                   [&](const PackedMatMulArgs& args) { PackedMatMul(weights, args, parallel_for); });
-}
-
-std::vector<float> NBitsCase::Run(const PackedVariant& variant, CpuIsa isa, int64_t first, int64_t count,
+std::vector<float> NBitsCase::Run(const ProductWay& way, int64_t first, int64_t count,
                                   const ParallelFor& parallel_for) const {
   WeightArena arena;
-  const PackedWeights weights(isa, Source(), &arena, OnFourThreads);
-  return RunPacked(weights, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
-                   [&](const PackedMatMulArgs& args) { PackedMatMul(variant, weights, args, parallel_for); });
+  const PackedWeights weights(way.isa, Source(), &arena, OnFourThreads);
+  return RunPacked(way, weights, activations.data() + first * spec.k, count, spec.bias ? bias.data() : nullptr,
+                   parallel_for);
 }
 
-std::vector<float> NBitsCase::Run(CpuIsa isa) const { return Run(isa, 0, rows, Serially); }
+std::vector<float> NBitsCase::Run(const ProductWay& way) const { return Run(way, 0, rows, Serially); }
 
 int32_t NBitsCase::Code(int64_t column, int64_t k) const {
   const int64_t index = column * blocks * spec.block_size + k;
@@ -177,6 +201,16 @@ std::vector<float> NBitsCase::Promised() const {
     }
   }
   return output;
+}
+
+void ExpectBiasInEveryRow(const std::vector<float>& output, int64_t rows, int64_t n, const std::vector<float>& bias) {
+  const std::vector<float> zeros(static_cast<size_t>(n));
+  std::vector<float> wanted;
+  for (int64_t row = 0; row < rows; ++row) {
+    const std::vector<float>& values = bias.empty() ? zeros : bias;
+    wanted.insert(wanted.end(), values.begin(), values.end());
+  }
+  ExpectSameBits(output, wanted);
 }
 
 void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b) {

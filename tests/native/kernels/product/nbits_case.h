@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/parallel_for.h"
 #include "kernels/product/packed_matmul.h"
 #include "kernels/product/packed_variant.h"
 #include "kernels/product/packed_weights.h"
 #include "kernels/simd/cpu_isa.h"
+#include "native/kernels/poison.h"
 
 namespace oga::kernels {
 
@@ -33,6 +36,24 @@ struct NBitsSpec {
 // Every variant this machine runs.
 std::vector<CpuIsa> NBitsIsas();
 
+// A way to compute a product: by the variant for an instruction set, or by one of the test's own.
+struct ProductWay {
+  ProductWay(CpuIsa isa) : name(CpuIsaName(isa)), isa(isa) {}
+  ProductWay(std::string name, CpuIsa isa, const PackedVariant* variant)
+      : name(std::move(name)), isa(isa), variant(variant) {}
+  void Multiply(const PackedWeights& weights, const PackedMatMulArgs& args, const ParallelFor& parallel_for) const;
+
+  std::string name;
+  CpuIsa isa;                              // that weights are packed for
+  const PackedVariant* variant = nullptr;  // null is the one for `isa`
+};
+
+// The product for AMX over tiles in plain arithmetic: with instructions of AVX512_BF16 around them where the CPU has
+// these, and without on every CPU. Not for weights in float, whose products know no tiles.
+std::vector<ProductWay> EmulatedProducts();
+// These, and every variant this machine runs.
+std::vector<ProductWay> ProductWays();
+
 // The operator's inputs, in memory of exactly their size.
 class NBitsCase {
  public:
@@ -41,11 +62,8 @@ class NBitsCase {
   NBitsSource Source() const;
 
   // The output of rows [first, first + count), as one call.
-  std::vector<float> Run(CpuIsa isa, int64_t first, int64_t count, const ParallelFor& parallel_for) const;
-  std::vector<float> Run(CpuIsa isa) const;
-  // By a variant of the test's own, over weights packed for `isa`.
-  std::vector<float> Run(const PackedVariant& variant, CpuIsa isa, int64_t first, int64_t count,
-                         const ParallelFor& parallel_for) const;
+  std::vector<float> Run(const ProductWay& way, int64_t first, int64_t count, const ParallelFor& parallel_for) const;
+  std::vector<float> Run(const ProductWay& way) const;
 
   // Fails the test where `output`, of all rows, is further from the product in double precision than the roundings of
   // activations, scales, weights and sums allow.
@@ -67,10 +85,12 @@ class NBitsCase {
   int32_t Code(int64_t column, int64_t k) const;
 };
 
-// Memory at a multiple of 64, of exactly the size asked for, so that a sanitizer sees what lies behind it.
+// Memory at a multiple of 64, of exactly the size asked for, so that a sanitizer sees what lies behind it. Poisoned.
 class AlignedBytes {
  public:
-  explicit AlignedBytes(size_t bytes) : data_(::operator new (bytes, std::align_val_t{64})) {}
+  explicit AlignedBytes(size_t bytes) : data_(::operator new (bytes, std::align_val_t{64})) {
+    std::memset(data_, kPoison, bytes);
+  }
   ~AlignedBytes() { ::operator delete (data_, std::align_val_t{64}); }
   AlignedBytes(const AlignedBytes&) = delete;
   AlignedBytes& operator=(const AlignedBytes&) = delete;
@@ -80,14 +100,15 @@ class AlignedBytes {
   void* data_;
 };
 
-// The output of `rows` rows, as one call of `matmul`. `bias` may be null.
-std::vector<float> RunPacked(const PackedWeights& weights, const float* activations, int64_t rows, const float* bias,
-                             const std::function<void(const PackedMatMulArgs& args)>& matmul);
+// The output of `rows` rows, as one call. `bias` may be null. Output, scratch and stack begin as NaNs.
+std::vector<float> RunPacked(const ProductWay& way, const PackedWeights& weights, const float* activations,
+                             int64_t rows, const float* bias, const ParallelFor& parallel_for);
 
-#if defined(__x86_64__)
-// The product for AMX over tiles in plain arithmetic; for CPUs with AVX512_BF16.
-extern const PackedVariant kPackedEmulatedTiles;
-#endif
+// All paths of the variants: few rows and more, up to one and two tiles and more, pieces of a pass and passes.
+inline constexpr int64_t kRowsOfEveryPath[] = {1, 2, 3, 4, 5, 7, 16, 17, 32, 33, 40, 64, 65, 127, 257, 513};
+
+// Fails the test unless every row is the bias, or zeros where that is empty: the product of no depth.
+void ExpectBiasInEveryRow(const std::vector<float>& output, int64_t rows, int64_t n, const std::vector<float>& bias);
 
 // Fails the test at the first element whose bits differ.
 void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b);

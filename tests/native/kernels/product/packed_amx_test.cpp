@@ -1,4 +1,4 @@
-// The product for AMX, over tiles in plain arithmetic where the CPU has none: the same bits as every other variant.
+// The product for AMX, over tiles in plain arithmetic: the bits that every variant with fused multiply-add gives.
 #include <gtest/gtest.h>
 
 #include "native/kernels/attention/paged_attention_case.h"
@@ -6,8 +6,6 @@
 
 namespace oga::kernels {
 namespace {
-
-#if defined(__x86_64__)
 
 std::vector<NBitsSpec> Specs() {
   std::vector<NBitsSpec> specs;
@@ -26,22 +24,21 @@ std::vector<NBitsSpec> Specs() {
   return specs;
 }
 
-TEST(NBitsTiles, GiveTheBitsOfTheVectorVariantsForAnyNumberOfRows) {
-  if (BestCpuIsa() < CpuIsa::kAvx512Bf16) return;  // no CPU with tiles lacks it
+TEST(NBitsTiles, GiveTheBitsThatArePromisedForAnyNumberOfRows) {
   for (const NBitsSpec& spec : Specs()) {
     SCOPED_TRACE(spec.Describe());
     const NBitsCase matmul(spec, 600);
-    const std::vector<float> wanted = matmul.Run(CpuIsa::kAvx512Bf16);
-    for (const int64_t count : {1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 65, 256, 257, 513, 600}) {
-      const int64_t first = 600 - count;
-      const std::vector<float> found = matmul.Run(kPackedEmulatedTiles, CpuIsa::kAmx, first, count, OnFourThreads);
-      ExpectSameBits(found, {wanted.begin() + first * spec.n, wanted.end()});
-      if (HasFailure()) FAIL() << count << " rows";
+    const std::vector<float> wanted = matmul.Promised();
+    for (const ProductWay& way : EmulatedProducts()) {
+      for (const int64_t count : {1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 65, 256, 257, 513, 600}) {
+        const int64_t first = 600 - count;
+        const std::vector<float> found = matmul.Run(way, first, count, OnFourThreads);
+        ExpectSameBits(found, {wanted.begin() + first * spec.n, wanted.end()});
+        if (HasFailure()) FAIL() << way.name << ", " << count << " rows";
+      }
     }
   }
 }
-
-#endif
 
 }  // namespace
 }  // namespace oga::kernels

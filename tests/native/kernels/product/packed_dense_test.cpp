@@ -55,13 +55,13 @@ TEST(DenseMatMul, IsTheProductWithinItsRoundings) {
 }
 
 TEST(DenseMatMul, IsTheArithmeticItPromisesBitForBit) {
-  for (const CpuIsa isa : NBitsIsas()) {
-    if (isa == CpuIsa::kPortable) continue;
-    for (const DenseSpec& spec : EveryForm()) {
+  for (const DenseSpec& spec : EveryForm()) {
+    for (const ProductWay& way : DenseWays(spec.precision)) {
+      if (way.isa == CpuIsa::kPortable) continue;
       for (const int64_t rows : {1, 2, 4, 11, 40}) {
-        SCOPED_TRACE(std::string(CpuIsaName(isa)) + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + spec.Describe());
         const DenseCase matmul(spec, rows);
-        ExpectSameBits(matmul.Run(isa), matmul.Promised());
+        ExpectSameBits(matmul.Run(way), matmul.Promised());
         if (HasFailure()) return;
       }
     }
@@ -129,14 +129,36 @@ TEST(DenseMatMul, TakesDenormalsForZeroOnEveryVectorVariant) {
 }
 
 TEST(DenseMatMul, TakesNoRowsAndNoDepth) {
-  for (const CpuIsa isa : NBitsIsas()) {
-    for (const DensePrecision precision : {DensePrecision::kFloat, DensePrecision::kBfloat16}) {
-      DenseSpec spec;
-      spec.precision = precision;
-      EXPECT_TRUE(DenseCase(spec, 5).Run(isa, 0, 0, Serially).empty());
-      spec.k = 0;
-      for (const int64_t rows : {1, 7, 40}) {
-        for (const float value : DenseCase(spec, rows).Run(isa)) ASSERT_EQ(value, 0.0f) << CpuIsaName(isa);
+  for (const DenseSpec& spec : EveryForm()) {
+    for (const ProductWay& way : DenseWays(spec.precision)) {
+      EXPECT_TRUE(DenseCase(spec, 5).Run(way, 0, 0, Serially).empty());
+      DenseSpec without_depth = spec;
+      without_depth.k = 0;
+      for (const int64_t rows : kRowsOfEveryPath) {
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + without_depth.Describe());
+        const DenseCase matmul(without_depth, rows);
+        ExpectBiasInEveryRow(matmul.Run(way), rows, spec.n, matmul.bias);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(DenseMatMul, ReadsAndWritesNothingForNoRowsOrNoColumns) {
+  for (const DensePrecision precision : {DensePrecision::kFloat, DensePrecision::kBfloat16}) {
+    for (const ProductWay& way : DenseWays(precision)) {
+      for (const int64_t k : {0, 96}) {
+        for (const auto& [n, rows] : {std::pair<int64_t, int64_t>{40, 0}, {0, 0}, {0, 1}, {0, 600}}) {
+          DenseSpec spec;
+          spec.k = k;
+          spec.n = n;
+          spec.precision = precision;
+          WeightArena arena;
+          const PackedWeights weights(way.isa, DenseCase(spec, 0).Source(), precision, &arena, Serially);
+          PackedMatMulArgs args;
+          args.rows = rows;
+          way.Multiply(weights, args, Serially);
+        }
       }
     }
   }
@@ -162,27 +184,23 @@ TEST(DenseMatMul, KeepsNansAndInfinitiesOfWeightsInTheirColumn) {
   }
 }
 
-#if defined(__x86_64__)
-
-TEST(DenseTiles, GiveTheBitsOfTheVectorVariantsForAnyNumberOfRows) {
-  if (BestCpuIsa() < CpuIsa::kAvx512Bf16) return;  // no CPU with tiles lacks it
+TEST(DenseTiles, GiveTheBitsThatArePromisedForAnyNumberOfRows) {
   for (const auto& [k, n] : {std::pair<int64_t, int64_t>{600, 33}, {75, 64}}) {
     DenseSpec spec;
     spec.k = k;
     spec.n = n;
     spec.bias = n == 64;
     const DenseCase matmul(spec, 600);
-    const std::vector<float> wanted = matmul.Run(CpuIsa::kAvx512Bf16);
-    for (const int64_t count : {1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 65, 256, 257, 513, 600}) {
-      const int64_t first = 600 - count;
-      ExpectSameBits(matmul.Run(kPackedEmulatedTiles, CpuIsa::kAmx, first, count),
-                     RowsOf(matmul, wanted, first, count));
-      if (HasFailure()) FAIL() << count << " rows: " << spec.Describe();
+    const std::vector<float> wanted = matmul.Promised();
+    for (const ProductWay& way : EmulatedProducts()) {
+      for (const int64_t count : {1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 65, 256, 257, 513, 600}) {
+        const int64_t first = 600 - count;
+        ExpectSameBits(matmul.Run(way, first, count, OnFourThreads), RowsOf(matmul, wanted, first, count));
+        if (HasFailure()) FAIL() << way.name << ", " << count << " rows: " << spec.Describe();
+      }
     }
   }
 }
-
-#endif
 
 }  // namespace
 }  // namespace oga::kernels

@@ -19,18 +19,13 @@ struct GatedCase {
     return spec;
   }
 
-  std::vector<float> Run(const PackedVariant* variant, CpuIsa isa, int64_t first, int64_t count,
-                         const ParallelFor& parallel_for) const {
+  std::vector<float> Run(const ProductWay& way, int64_t first, int64_t count, const ParallelFor& parallel_for) const {
     WeightArena arena;
     const NBitsSource of_up = up.Source();
-    const PackedWeights weights(isa, gate.Source(), &arena, OnFourThreads, &of_up);
-    return RunPacked(weights, gate.activations.data() + first * gate.spec.k, count, nullptr,
-                     [&](const PackedMatMulArgs& args) {
-                       if (variant == nullptr) return PackedMatMul(weights, args, parallel_for);
-                       PackedMatMul(*variant, weights, args, parallel_for);
-                     });
+    const PackedWeights weights(way.isa, gate.Source(), &arena, OnFourThreads, &of_up);
+    return RunPacked(way, weights, gate.activations.data() + first * gate.spec.k, count, nullptr, parallel_for);
   }
-  std::vector<float> Run(CpuIsa isa) const { return Run(nullptr, isa, 0, gate.rows, Serially); }
+  std::vector<float> Run(const ProductWay& way) const { return Run(way, 0, gate.rows, Serially); }
 
   NBitsCase gate, up;
 };
@@ -55,12 +50,12 @@ std::vector<NBitsSpec> Specs() {
 }
 
 TEST(PackedGated, IsSiluOfTheOneProductTimesTheOther) {
-  for (const CpuIsa isa : NBitsIsas()) {
+  for (const ProductWay& way : ProductWays()) {
     for (const NBitsSpec& spec : Specs()) {
       for (const int64_t rows : {1, 3, 40}) {
-        SCOPED_TRACE(std::string(CpuIsaName(isa)) + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + spec.Describe());
         const GatedCase gated(spec, rows);
-        const std::vector<float> gate = gated.gate.Run(isa), up = gated.up.Run(isa), output = gated.Run(isa);
+        const std::vector<float> gate = gated.gate.Run(way), up = gated.up.Run(way), output = gated.Run(way);
         ASSERT_EQ(output.size(), gate.size());
         for (size_t i = 0; i < output.size(); ++i) {
           const double wanted = gate[i] / (1.0 + std::exp(-double{gate[i]})) * up[i];
@@ -82,25 +77,49 @@ TEST(PackedGated, BitsTellNeitherTheInstructionsNorWhoSharedTheCall) {
     for (const CpuIsa isa : NBitsIsas()) {
       SCOPED_TRACE(CpuIsaName(isa));
       const std::vector<float> together = gated.Run(isa);
-      ExpectSameBits(together, gated.Run(nullptr, isa, 0, kRows, Reversed));
-      ExpectSameBits(together, gated.Run(nullptr, isa, 0, kRows, OnFourThreads));
+      ExpectSameBits(together, gated.Run(isa, 0, kRows, Reversed));
+      ExpectSameBits(together, gated.Run(isa, 0, kRows, OnFourThreads));
       for (const int64_t row : {0, 7, 40}) {
         const auto begin = together.begin() + row * spec.n;
-        ExpectSameBits(gated.Run(nullptr, isa, row, 1, Serially), {begin, begin + spec.n});
+        ExpectSameBits(gated.Run(isa, row, 1, Serially), {begin, begin + spec.n});
       }
       if (isa == CpuIsa::kPortable) continue;
       if (first_of_all.empty()) first_of_all = together;
       ExpectSameBits(together, first_of_all);
     }
-#if defined(__x86_64__)
     if (BestCpuIsa() >= CpuIsa::kAvx512Bf16) {
       for (const int64_t rows : {int64_t{1}, int64_t{20}, kRows}) {
-        const std::vector<float> on_tiles = gated.Run(&kPackedEmulatedTiles, CpuIsa::kAmx, 0, rows, Serially);
+        const std::vector<float> on_tiles = gated.Run(EmulatedProducts().back(), 0, rows, Serially);
         ExpectSameBits(on_tiles, {first_of_all.begin(), first_of_all.begin() + rows * spec.n});
       }
     }
-#endif
     if (HasFailure()) return;
+  }
+}
+
+TEST(PackedGated, IsZeroWithoutDepth) {
+  for (NBitsSpec spec : Specs()) {
+    spec.k = 0;
+    for (const ProductWay& way : ProductWays()) {
+      for (const int64_t rows : kRowsOfEveryPath) {
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        ExpectBiasInEveryRow(GatedCase(spec, rows).Run(way), rows, spec.n, {});
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(PackedGated, ReadsAndWritesNothingForNoRowsOrNoColumns) {
+  for (const ProductWay& way : ProductWays()) {
+    for (const int64_t k : {0, 96}) {
+      for (const auto& [n, rows] : {std::pair<int64_t, int64_t>{40, 0}, {0, 0}, {0, 600}}) {
+        NBitsSpec spec;
+        spec.k = k;
+        spec.n = n;
+        EXPECT_TRUE(GatedCase(spec, rows).Run(way).empty());
+      }
+    }
   }
 }
 

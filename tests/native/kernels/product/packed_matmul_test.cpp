@@ -54,26 +54,48 @@ TEST(PackedMatMul, IsTheProductWithinItsRoundings) {
 }
 
 TEST(PackedMatMul, IsTheArithmeticItPromisesBitForBit) {
-  for (const CpuIsa isa : NBitsIsas()) {
-    if (isa == CpuIsa::kPortable) continue;
+  for (const ProductWay& way : ProductWays()) {
+    if (way.isa == CpuIsa::kPortable) continue;
     for (const NBitsSpec& spec : EveryForm()) {
       for (const int64_t rows : {1, 2, 4, 11}) {
-        SCOPED_TRACE(std::string(CpuIsaName(isa)) + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + spec.Describe());
         const NBitsCase matmul(spec, rows);
-        ExpectSameBits(matmul.Run(isa), matmul.Promised());
+        ExpectSameBits(matmul.Run(way), matmul.Promised());
         if (HasFailure()) return;
       }
     }
   }
 }
 
-TEST(PackedMatMul, ReadsAndWritesNothingForNoRows) {
-  for (const CpuIsa isa : NBitsIsas()) {
-    WeightArena arena;
-    const NBitsCase matmul(NBitsSpec{}, 1);
-    const PackedWeights weights(isa, matmul.Source(), &arena, Serially);
-    EXPECT_EQ(PackedScratchBytes(weights, 0), 0u);
-    PackedMatMul(weights, PackedMatMulArgs{}, Serially);
+TEST(PackedMatMul, ReadsAndWritesNothingForNoRowsOrNoColumns) {
+  for (const ProductWay& way : ProductWays()) {
+    for (const int64_t k : {0, 96}) {
+      for (const auto& [n, rows] : {std::pair<int64_t, int64_t>{40, 0}, {0, 0}, {0, 1}, {0, 600}}) {
+        NBitsSpec spec;
+        spec.k = k;
+        spec.n = n;
+        WeightArena arena;
+        const PackedWeights weights(way.isa, NBitsCase(spec, 0).Source(), &arena, Serially);
+        EXPECT_EQ(PackedScratchBytes(weights, 0), 0u);
+        PackedMatMulArgs args;
+        args.rows = rows;
+        way.Multiply(weights, args, Serially);
+      }
+    }
+  }
+}
+
+TEST(PackedMatMul, IsTheBiasAloneWithoutDepth) {
+  for (NBitsSpec spec : EveryForm()) {
+    spec.k = 0;
+    for (const ProductWay& way : ProductWays()) {
+      for (const int64_t rows : kRowsOfEveryPath) {
+        SCOPED_TRACE(way.name + ", " + std::to_string(rows) + " rows: " + spec.Describe());
+        const NBitsCase matmul(spec, rows);
+        ExpectBiasInEveryRow(matmul.Run(way), rows, spec.n, matmul.bias);
+        if (HasFailure()) return;
+      }
+    }
   }
 }
 
