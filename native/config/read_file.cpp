@@ -51,11 +51,12 @@ const char* KindOf(mode_t mode) {
     std::error_code ignored;
     const std::filesystem::path target = std::filesystem::read_symlink(path, ignored);
     if (!target.empty()) {
-      Throw(StatusCode::kNotFound, Quoted(path), " is a link to ", Quoted(target.native()), ", which does not exist");
+      Throw(StatusCode::kNotFound, Field{path}, Quoted(path), " is a link to ", Quoted(target.native()),
+            ", which does not exist");
     }
-    Throw(StatusCode::kNotFound, Quoted(path), " does not exist; ", kind.remedy);
+    Throw(StatusCode::kNotFound, Field{path}, Quoted(path), " does not exist; ", kind.remedy);
   }
-  Throw(StatusCode::kIoError, Quoted(path), " cannot be opened: ", SystemReason(error));
+  Throw(StatusCode::kIoError, Field{path}, Quoted(path), " cannot be opened: ", SystemReason(error));
 }
 
 std::string ReadAll(const FileDescriptor& file, const std::string& path, const FileKind& kind) {
@@ -65,10 +66,11 @@ std::string ReadAll(const FileDescriptor& file, const std::string& path, const F
     const ssize_t count = ::read(file.get(), chunk, sizeof(chunk));
     if (count == 0) return bytes;
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) Throw(StatusCode::kIoError, Quoted(path), " cannot be read: ", SystemReason(errno));
+    if (count < 0) Throw(StatusCode::kIoError, Field{path}, Quoted(path), " cannot be read: ", SystemReason(errno));
     bytes.append(chunk, static_cast<size_t>(count));
     if (bytes.size() > kind.max_bytes) {
-      Throw(StatusCode::kIoError, Quoted(path), " is larger than ", kind.max_bytes >> 20, " MiB; it is no ", kind.noun);
+      Throw(StatusCode::kIoError, Field{path}, Quoted(path), " is larger than ", kind.max_bytes >> 20,
+            " MiB; it is no ", kind.noun);
     }
   }
 }
@@ -82,7 +84,7 @@ std::string ReadFile(const std::string& path, const FileKind& kind) {
   struct stat status;
   if (::fstat(file.get(), &status) != 0) ThrowOpenError(path, kind, errno);
   if (!S_ISREG(status.st_mode)) {
-    Throw(StatusCode::kIoError, Quoted(path), " is ", KindOf(status.st_mode), "; it must be a file");
+    Throw(StatusCode::kIoError, Field{path}, Quoted(path), " is ", KindOf(status.st_mode), "; it must be a file");
   }
   return ReadAll(file, path, kind);
 }
@@ -97,12 +99,13 @@ void CheckFolder(const std::string& folder, const char* expected) {
   if (::stat(folder.c_str(), &status) != 0) {
     const int error = errno;
     if (error == ENOENT) {
-      Throw(StatusCode::kNotFound, "model folder ", Quoted(folder), " does not exist; check the path");
+      Throw(StatusCode::kNotFound, Field{folder}, "model folder ", Quoted(folder), " does not exist; check the path");
     }
-    Throw(StatusCode::kIoError, "model folder ", Quoted(folder), " cannot be opened: ", SystemReason(error));
+    Throw(StatusCode::kIoError, Field{folder}, "model folder ", Quoted(folder),
+          " cannot be opened: ", SystemReason(error));
   }
   if (!S_ISDIR(status.st_mode)) {
-    Throw(StatusCode::kIoError, "model folder ", Quoted(folder), " is ", KindOf(status.st_mode),
+    Throw(StatusCode::kIoError, Field{folder}, "model folder ", Quoted(folder), " is ", KindOf(status.st_mode),
           "; give the folder that holds ", expected);
   }
 }

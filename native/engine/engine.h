@@ -119,7 +119,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // turns.cpp
   void CheckInput(const Request& request, std::span<const TokenId> input) const;
   void CheckRoom(const Request& request, uint64_t input_tokens) const;
-  std::shared_ptr<const TokenBytes> RequireTokenBytes(const char* who) const;
+  std::shared_ptr<const TokenBytes> RequireTokenBytes(const char* who, const char* option) const;
   std::shared_ptr<const grammar::GrammarTokenizer> MakeGrammarTokenizer() const;
   TurnSetup SetUpTurn(const Request& request, size_t input_tokens, const TurnOptions* options);
   void JoinText(const Request& request, RowResult& result);

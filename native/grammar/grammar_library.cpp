@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/printable_text.h"
+#include "grammar/grammar_errors.h"
 
 namespace oga::grammar {
 
@@ -24,10 +25,11 @@ constexpr unsigned kMajor = 1;
 constexpr unsigned kLowestMinor = 8;  // since then a pattern for whitespace bounds it
 
 template <typename Function>
-void LookUp(void* library, const char* name, const std::string& where, Function& function) {
+void LookUp(void* library, const char* name, const std::string& path, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function != nullptr) return;
-  Throw(StatusCode::kUnsupported, where, " is not a usable llguidance: it has no function ", name, "; ", kRemedy);
+  Throw(StatusCode::kUnsupported, Field{path}, Printable(path), " is not a usable llguidance: it has no function ",
+        name, "; ", kRemedy);
 }
 
 // "1.9.1" of "llguidance@1.9.1 derivre@0.3.13".
@@ -39,7 +41,7 @@ std::string VersionOf(const LlgFunctions& functions) {
   return std::string(at == std::string_view::npos ? version : version.substr(at + 1));
 }
 
-void CheckVersion(const std::string& version, const std::string& where) {
+void CheckVersion(const std::string& version, const std::string& path) {
   unsigned major = 0;
   unsigned minor = 0;
   const char* const end = version.data() + version.size();
@@ -47,12 +49,12 @@ void CheckVersion(const std::string& version, const std::string& where) {
   const bool is_read = first.ec == std::errc() && first.ptr != end && *first.ptr == '.' &&
                        std::from_chars(first.ptr + 1, end, minor).ec == std::errc();
   if (is_read && major == kMajor && minor >= kLowestMinor) return;
-  Throw(StatusCode::kUnsupported, where, " is llguidance ", Quoted(version, 40), "; oga works with ", kMajor, ".",
-        kLowestMinor, " and later releases of ", kMajor, "; ", kRemedy);
+  Throw(StatusCode::kUnsupported, Field{path}, Printable(path), " is llguidance ", Quoted(version, 40),
+        "; oga works with ", kMajor, ".", kLowestMinor, " and later releases of ", kMajor, "; ", kRemedy);
 }
 
 // The structure has no size field: whether it grew is seen from what the library itself writes into a larger one.
-void CheckLayout(const LlgFunctions& functions, const std::string& where) {
+void CheckLayout(const LlgFunctions& functions, const std::string& path) {
   constexpr unsigned char kUntouched = 0xA5;
   constexpr size_t kRoom = 512;
   alignas(LlgConstraintInit) unsigned char bytes[kRoom];
@@ -72,12 +74,13 @@ void CheckLayout(const LlgFunctions& functions, const std::string& where) {
   }
   for (size_t i = sizeof(LlgConstraintInit); i < kRoom; ++i) is_as_declared = is_as_declared && bytes[i] == kUntouched;
   if (is_as_declared) return;
-  Throw(StatusCode::kUnsupported, where, " lays out its settings in a way that this oga does not know; ", kRemedy);
+  Throw(StatusCode::kUnsupported, Field{path}, Printable(path),
+        " lays out its settings in a way that this oga does not know; ", kRemedy);
 }
 
-LlgFunctions LookUpAll(void* library, const std::string& where) {
+LlgFunctions LookUpAll(void* library, const std::string& path) {
   LlgFunctions functions;
-#define OGA_LLG_LOOK_UP(name) LookUp(library, #name, where, functions.name)
+#define OGA_LLG_LOOK_UP(name) LookUp(library, #name, path, functions.name)
   OGA_LLG_LOOK_UP(llg_get_version);
   OGA_LLG_LOOK_UP(llg_new_tokenizer_v2);
   OGA_LLG_LOOK_UP(llg_free_tokenizer);
@@ -141,8 +144,8 @@ void* Open(const std::string& path) {
           "libpython3-dev or python3-libs)";
     }
   }
-  Throw(StatusCode::kUnsupported, "grammars need llguidance, and ", Printable(path), " cannot be loaded: ", reason,
-        "; ", kRemedy);
+  Throw(StatusCode::kUnsupported, Field{kGuidanceField}, "grammars need llguidance, and ", Printable(path),
+        " cannot be loaded: ", reason, "; ", kRemedy);
 }
 
 // Leaked on purpose, as the library is: another thread may be inside it while static objects are being destroyed.
@@ -165,8 +168,9 @@ void SetLibraryPath(const std::string& path) {
   Selection& selection = GetSelection();
   const std::lock_guard lock(selection.mutex);
   if (selection.functions && !path.empty() && path != selection.loaded_path) {
-    Throw(StatusCode::kInvalidState, "llguidance is already in use from ", Printable(selection.loaded_path), ", so ",
-          Printable(path), " cannot be used in this process; set the path before the first grammar");
+    Throw(StatusCode::kInvalidState, Field{"path"}, "llguidance is already in use from ",
+          Printable(selection.loaded_path), ", so ", Printable(path),
+          " cannot be used in this process; set the path before the first grammar");
   }
   selection.host_path = path;
 }
@@ -179,16 +183,16 @@ const LlgFunctions& Library() {
     const bool is_set = environment != nullptr && *environment != '\0';
     const std::string path = is_set ? environment : selection.host_path;
     if (path.empty()) {
-      Throw(StatusCode::kUnsupported, "grammars need llguidance, which is not known here: ", kRemedy);
+      Throw(StatusCode::kUnsupported, Field{kGuidanceField},
+            "grammars need llguidance, which is not known here: ", kRemedy);
     }
-    const std::string where = Printable(path);
-    const LlgFunctions functions = LookUpAll(Open(path), where);
+    const LlgFunctions functions = LookUpAll(Open(path), path);
     selection.version = VersionOf(functions);
-    CheckVersion(selection.version, where);
-    CheckLayout(functions, where);
+    CheckVersion(selection.version, path);
+    CheckLayout(functions, path);
     selection.functions = functions;
     selection.loaded_path = path;
-    log::Info(Message("using llguidance ", Printable(selection.version), " from ", where));
+    log::Info(Message("using llguidance ", Printable(selection.version), " from ", Printable(path)));
   }
   return *selection.functions;
 }

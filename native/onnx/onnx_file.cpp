@@ -68,7 +68,7 @@ Extents ReadExtents(const std::string& path) {
     });
   });
   if (!has_graph) {
-    Throw(StatusCode::kModelError, Printable(path), " (", reader.size_bytes(),
+    Throw(StatusCode::kModelError, oga::Field{path}, Printable(path), " (", reader.size_bytes(),
           " bytes) is not an ONNX file: it holds no graph; copy, download or convert it again");
   }
   return extents;
@@ -79,16 +79,17 @@ void CheckWeightsFile(const std::string& graph, const std::string& path, const E
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     const int error = errno;
-    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, what,
+    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, oga::Field{path}, what,
           " cannot be opened: ", std::string(std::strerror(error)), "; a model folder must be copied whole");
   }
   struct stat status;
   const bool known = fstat(file, &status) == 0;
   close(file);
-  if (!known || !S_ISREG(status.st_mode)) Throw(StatusCode::kIoError, what, " is not a file");
+  if (!known || !S_ISREG(status.st_mode)) Throw(StatusCode::kIoError, oga::Field{path}, what, " is not a file");
   if (static_cast<uint64_t>(status.st_size) >= extent.end_bytes) return;
-  Throw(StatusCode::kModelError, what, " is incomplete: it has ", status.st_size, " bytes, and tensor ",
-        Quoted(extent.tensor), " ends at byte ", extent.end_bytes, "; copy, download or convert it again");
+  Throw(StatusCode::kModelError, oga::Field{path}, what, " is incomplete: it has ", status.st_size,
+        " bytes, and tensor ", Quoted(extent.tensor), " ends at byte ", extent.end_bytes,
+        "; copy, download or convert it again");
 }
 
 }  // namespace

@@ -27,21 +27,21 @@ ProtobufReader::ProtobufReader(const std::string& path) : path_(path) {
   if (file_ < 0 || fstat(file_, &status) != 0) {
     const int error = errno;
     if (file_ >= 0) close(file_);
-    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, "cannot open the graph ", Printable(path),
-          ": ", std::string(std::strerror(error)));
+    Throw(error == ENOENT ? StatusCode::kNotFound : StatusCode::kIoError, oga::Field{path}, "cannot open the graph ",
+          Printable(path), ": ", std::string(std::strerror(error)));
   }
   size_bytes_ = static_cast<uint64_t>(status.st_size);
   if (!S_ISREG(status.st_mode)) {
     close(file_);
-    Throw(StatusCode::kIoError, "cannot open the graph ", Printable(path), ": it is not a file");
+    Throw(StatusCode::kIoError, oga::Field{path}, "cannot open the graph ", Printable(path), ": it is not a file");
   }
 }
 
 ProtobufReader::~ProtobufReader() { close(file_); }
 
 void ProtobufReader::ThrowBroken(const char* why) const {
-  Throw(StatusCode::kModelError, Printable(path_), " is not a whole ONNX file: ", why, " at byte ", offset_, " of ",
-        size_bytes_, "; copy, download or convert it again");
+  Throw(StatusCode::kModelError, oga::Field{path_}, Printable(path_), " is not a whole ONNX file: ", why, " at byte ",
+        offset_, " of ", size_bytes_, "; copy, download or convert it again");
 }
 
 uint8_t ProtobufReader::Byte(uint64_t end) {
@@ -50,7 +50,7 @@ uint8_t ProtobufReader::Byte(uint64_t end) {
     window_.resize(kWindowBytes);
     const ssize_t read = pread(file_, window_.data(), window_.size(), static_cast<off_t>(offset_));
     if (read <= 0) {
-      Throw(StatusCode::kIoError, "cannot read the graph ", Printable(path_), ": ",
+      Throw(StatusCode::kIoError, oga::Field{path_}, "cannot read the graph ", Printable(path_), ": ",
             read == 0 ? "it became shorter" : std::strerror(errno));
     }
     window_.resize(static_cast<size_t>(read));

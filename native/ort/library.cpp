@@ -56,21 +56,23 @@ Library CheckLibrary(void* handle, const std::string& path, const std::string& o
   const std::string where = Message(Printable(path), " (", origin, ")");
   void* const symbol = dlsym(handle, "OrtGetApiBase");
   if (symbol == nullptr) {
-    Throw(StatusCode::kIoError, where, " is not an ONNX Runtime library: it has no symbol OrtGetApiBase. ", Wanted(),
-          kRemedy);
+    Throw(StatusCode::kIoError, Field{path}, where, " is not an ONNX Runtime library: it has no symbol OrtGetApiBase. ",
+          Wanted(), kRemedy);
   }
   const abi::ApiBase* const base = reinterpret_cast<abi::GetApiBase>(symbol)();
   const char* const version = base == nullptr ? nullptr : base->GetVersionString();
   if (version == nullptr) {
-    Throw(StatusCode::kIoError, where, " is a broken ONNX Runtime: it reports no version. ", Wanted(), kRemedy);
+    Throw(StatusCode::kIoError, Field{path}, where, " is a broken ONNX Runtime: it reports no version. ", Wanted(),
+          kRemedy);
   }
   Library library{nullptr, version, PathOfSymbol(symbol, path)};
   if (!library.IsAtLeast(kMinimumMajor, kMinimumMinor)) {
-    Throw(StatusCode::kUnsupported, "onnxruntime ", version, " at ", where, " cannot be used: ", Wanted(), kRemedy);
+    Throw(StatusCode::kUnsupported, Field{path}, "onnxruntime ", version, " at ", where, " cannot be used: ", Wanted(),
+          kRemedy);
   }
   const void* const* const table = base->GetApi(abi::kApiVersion);
   if (table == nullptr) {
-    Throw(StatusCode::kUnsupported, "onnxruntime ", version, " at ", where, " does not offer API version ",
+    Throw(StatusCode::kUnsupported, Field{path}, "onnxruntime ", version, " at ", where, " does not offer API version ",
           abi::kApiVersion, ", though ", Wanted(), kRemedy);
   }
   library.api = ReadTable(table);
@@ -152,13 +154,13 @@ bool Library::IsAtLeast(int major, int minor) const {
 
 Library OpenLibrary(const std::string& path, const std::string& origin) {
   if (IsMissingFile(path)) {
-    Throw(StatusCode::kNotFound, "the ONNX Runtime library ", Printable(path), " (", origin, ") does not exist. ",
-          Wanted(), kRemedy);
+    Throw(StatusCode::kNotFound, Field{path}, "the ONNX Runtime library ", Printable(path), " (", origin,
+          ") does not exist. ", Wanted(), kRemedy);
   }
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const reason = dlerror();
-    Throw(StatusCode::kIoError, "cannot load the ONNX Runtime library ", Printable(path), " (", origin,
+    Throw(StatusCode::kIoError, Field{path}, "cannot load the ONNX Runtime library ", Printable(path), " (", origin,
           "): ", reason == nullptr ? "unknown reason" : Printable(reason), ". ", Wanted(), kRemedy);
   }
   return CheckLibrary(handle, path, origin);
@@ -174,8 +176,8 @@ void SetLibraryPath(const std::string& path) {
   Selection& selection = GetSelection();
   const std::lock_guard lock(selection.mutex);
   if (selection.library && !path.empty() && AbsolutePath(path) != selection.library->path) {
-    Throw(StatusCode::kInvalidState, "onnxruntime ", selection.library->version, " is already in use from ",
-          Printable(selection.library->path), ", so ", Printable(path),
+    Throw(StatusCode::kInvalidState, Field{"path"}, "onnxruntime ", selection.library->version,
+          " is already in use from ", Printable(selection.library->path), ", so ", Printable(path),
           " cannot be used in this process; set the path before the first model is created");
   }
   selection.api_path = path;

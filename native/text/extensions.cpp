@@ -58,16 +58,16 @@ struct Functions {
 // --- Finding it -------------------------------------------------------------------------------------------------------
 
 template <typename Function>
-void LookUp(void* library, const char* name, const std::string& where, Function& function) {
+void LookUp(void* library, const char* name, const std::string& path, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function != nullptr) return;
-  Throw(StatusCode::kUnsupported, where, " is not a usable onnxruntime-extensions: it has no function ", name, "; ",
-        kRemedy);
+  Throw(StatusCode::kUnsupported, Field{path}, Printable(path),
+        " is not a usable onnxruntime-extensions: it has no function ", name, "; ", kRemedy);
 }
 
-Functions LookUpAll(void* library, const std::string& where) {
+Functions LookUpAll(void* library, const std::string& path) {
   Functions functions;
-#define OGA_ORTX_LOOK_UP(name) LookUp(library, #name, where, functions.name)
+#define OGA_ORTX_LOOK_UP(name) LookUp(library, #name, path, functions.name)
   OGA_ORTX_LOOK_UP(OrtxGetAPIVersion);
   OGA_ORTX_LOOK_UP(OrtxGetLastErrorMessage);
   OGA_ORTX_LOOK_UP(OrtxDispose);
@@ -79,8 +79,8 @@ Functions LookUpAll(void* library, const std::string& where) {
 #undef OGA_ORTX_LOOK_UP
   const int version = functions.OrtxGetAPIVersion();
   if (version != kApiVersion) {
-    Throw(StatusCode::kUnsupported, where, " has API version ", version, "; oga knows version ", kApiVersion, "; ",
-          kRemedy);
+    Throw(StatusCode::kUnsupported, Field{path}, Printable(path), " has API version ", version, "; oga knows version ",
+          kApiVersion, "; ", kRemedy);
   }
   return functions;
 }
@@ -113,7 +113,7 @@ void* Open(const std::string& path) {
       reason = TakeLoaderError();
     }
   }
-  Throw(StatusCode::kUnsupported, "chat templates need onnxruntime-extensions, and ", Printable(path),
+  Throw(StatusCode::kUnsupported, Field{path}, "chat templates need onnxruntime-extensions, and ", Printable(path),
         " cannot be loaded: ", reason, ". Outside Python it needs the libpython it was built for; ", kRemedy);
 }
 
@@ -140,7 +140,7 @@ const Functions& Loaded() {
     if (path.empty()) {
       Throw(StatusCode::kUnsupported, "chat templates need onnxruntime-extensions, which is not known here: ", kRemedy);
     }
-    selection.functions = LookUpAll(Open(path), Printable(path));
+    selection.functions = LookUpAll(Open(path), path);
     selection.loaded_path = path;
     log::Info(Message("using onnxruntime-extensions from ", Printable(path)));
   }
@@ -196,8 +196,9 @@ void SetExtensionsPath(const std::string& path) {
   Selection& selection = GetSelection();
   const std::lock_guard lock(selection.mutex);
   if (selection.functions && !path.empty() && path != selection.loaded_path) {
-    Throw(StatusCode::kInvalidState, "onnxruntime-extensions is already in use from ", Printable(selection.loaded_path),
-          ", so ", Printable(path), " cannot be used in this process; set the path before the first chat template");
+    Throw(StatusCode::kInvalidState, Field{"path"}, "onnxruntime-extensions is already in use from ",
+          Printable(selection.loaded_path), ", so ", Printable(path),
+          " cannot be used in this process; set the path before the first chat template");
   }
   selection.api_path = path;
 }
