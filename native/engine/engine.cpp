@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "engine/snapshot.h"
-#include "search/bitmask.h"
 
 namespace oga {
 
@@ -76,7 +75,6 @@ Engine::Engine(EngineParts parts)
       abandonment_(std::make_shared<std::atomic<bool>>(false)),
       prefix_lookup_(cache_, requests_),
       token_budget_(limits_.max_scheduled_tokens) {
-  no_tokens_.resize(search::BitmaskWords(static_cast<size_t>(traits_.vocab_size)));
   cache_.EnsureRows(limits_.max_batch_size);
   results_.reserve(limits_.max_batch_size);
   sample_inputs_.reserve(limits_.max_batch_size);

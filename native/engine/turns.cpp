@@ -165,7 +165,7 @@ bool Engine::CancelTurn(Request& request, TurnId id) {
   cancelled.finish = FinishReason::kCancelled;
   request.StageText(cancelled);
   JoinText(request, cancelled);
-  FinishTurn(request, cancelled, EventErrorCode::kNone);
+  FinishTurn(request, cancelled);
   return true;
 }
 
@@ -176,7 +176,7 @@ void Engine::JoinText(const Request& request, RowResult& result) {
 }
 
 // Ends the live turn: state, queues, and its one terminal event, as JoinText says. Room for an event was reserved.
-void Engine::FinishTurn(Request& request, RowResult& result, EventErrorCode code) noexcept {
+void Engine::FinishTurn(Request& request, RowResult& result) noexcept {
   std::shared_ptr<const PromptLogprobs> prompt_logprobs = request.TakePromptLogprobs();
   request.EndTurn();
   // Blocks set aside for a prompt that is not going to be computed now.
@@ -188,7 +188,7 @@ void Engine::FinishTurn(Request& request, RowResult& result, EventErrorCode code
   target.request = request.shared_from_this();
   target.turn_id = request.turn_id();
   target.flags |= event_flags::kTurnFinished;
-  if (result.finish == FinishReason::kFailed) target.flags |= event_flags::kFailed;
+  if (result.failed()) target.flags |= event_flags::kFailed;
   if (result.appends) {
     target.flags |= event_flags::kToken;
     target.token = result.token;
@@ -198,7 +198,8 @@ void Engine::FinishTurn(Request& request, RowResult& result, EventErrorCode code
   if (prompt_logprobs != nullptr) target.prompt_logprobs = std::move(prompt_logprobs);
   target.matched_stop_string_index = result.matched_stop_string;
   target.finish_reason = result.finish;
-  target.error_code = code;
+  target.error_code = CodeOf(result.failure);
+  target.failure = result.failure;
   target.usage = request.usage();
   if (event == nullptr) events_.Push(std::move(fresh));
 }
