@@ -155,8 +155,8 @@ OgaResult* OGA_API_CALL OgaEngineEventGetPromptLogprobs(const OgaEngineEvent* ev
     Require(event, "event");
     const size_t scored = ScoredPromptTokens(*AsInternal(event));
     if (index >= scored) {
-      oga::Throw(oga::StatusCode::kInvalidArgument, "index is ", index, "; the event has log-probabilities of ", scored,
-                 " input tokens");
+      oga::Throw(oga::StatusCode::kInvalidArgument, oga::Field{"index"}, "index is ", index,
+                 "; the event has log-probabilities of ", scored, " input tokens");
     }
     outs.Write((*AsInternal(event)->prompt_logprobs)[index]);
   });

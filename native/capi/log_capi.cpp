@@ -12,8 +12,8 @@ OgaResult* OGA_API_CALL OgaSetLogBool(const char* name, bool value) {
     const std::string_view channel = &Require(name, "name");
     const bool everything = channel == "enabled";
     if (!everything && channel != "warning" && channel != "info") {
-      oga::Throw(oga::StatusCode::kInvalidArgument, "there is no log channel ", oga::Quoted(channel),
-                 "; the channels are 'enabled' (all of them), 'warning' and 'info'");
+      oga::Throw(oga::StatusCode::kInvalidArgument, oga::Field{"name"}, "there is no log channel ",
+                 oga::Quoted(channel), "; the channels are 'enabled' (all of them), 'warning' and 'info'");
     }
     if (everything || channel == "warning") oga::log::SetEnabled(Level::kWarning, value);
     if (everything || channel == "info") oga::log::SetEnabled(Level::kInfo, value);

@@ -43,8 +43,8 @@ OgaResult* OGA_API_CALL OgaAppendTokenToSequence(int32_t token, OgaSequences* se
   return Guard([&] {
     auto& list = Require(sequences, "sequences").sequences;
     if (sequence_index > list.size()) {
-      oga::Throw(oga::StatusCode::kInvalidArgument, "sequence_index is ", sequence_index, "; the list has ",
-                 list.size(), " sequences, and an index equal to that starts the next one");
+      oga::Throw(oga::StatusCode::kInvalidArgument, oga::Field{"sequence_index"}, "sequence_index is ", sequence_index,
+                 "; the list has ", list.size(), " sequences, and an index equal to that starts the next one");
     }
     if (sequence_index == list.size()) {
       list.push_back({token});

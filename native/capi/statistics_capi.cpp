@@ -44,8 +44,8 @@ const Counter& FindCounter(std::string_view name) {
   if (found != std::end(kCounters)) return *found;
   std::string known;
   for (const Counter& counter : kCounters) known.append(known.empty() ? "" : ", ").append(counter.name);
-  oga::Throw(oga::StatusCode::kInvalidArgument, "there is no engine counter ", oga::Quoted(name), "; the counters are ",
-             known);
+  oga::Throw(oga::StatusCode::kInvalidArgument, oga::Field{"name"}, "there is no engine counter ", oga::Quoted(name),
+             "; the counters are ", known);
 }
 
 }  // namespace

@@ -18,7 +18,9 @@ OgaResult* OGA_API_CALL OgaCreateStringArrayFromStrings(const char* const* strs,
     auto array = std::make_unique<OgaStringArray>();
     array->strings.reserve(count);
     for (size_t i = 0; i < count; ++i) {
-      if (strs[i] == nullptr) oga::Throw(oga::StatusCode::kInvalidArgument, "strs[", i, "] must not be null.");
+      if (strs[i] == nullptr) {
+        oga::Throw(oga::StatusCode::kInvalidArgument, oga::Field{"strs"}, "strs[", i, "] must not be null.");
+      }
       array->strings.emplace_back(strs[i]);
     }
     *out = array.release();
@@ -46,7 +48,8 @@ OgaResult* OGA_API_CALL OgaStringArrayGetString(const OgaStringArray* string_arr
     RequireOut<const char*>(out, nullptr);
     const auto& strings = Require(string_array, "string_array").strings;
     if (index >= strings.size()) {
-      oga::Throw(oga::StatusCode::kInvalidArgument, "index is ", index, "; the list has ", strings.size(), " strings");
+      oga::Throw(oga::StatusCode::kInvalidArgument, oga::Field{"index"}, "index is ", index, "; the list has ",
+                 strings.size(), " strings");
     }
     *out = strings[index].c_str();
   });

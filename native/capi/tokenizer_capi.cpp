@@ -7,6 +7,7 @@
 #include "capi/boundary.h"
 #include "text/chat_template.h"
 
+using oga::Field;
 using oga::StatusCode;
 using oga::Throw;
 using oga::TokenId;
@@ -30,21 +31,21 @@ std::span<const TokenId> Tokens(const int32_t* tokens, size_t count) {
 bool ReadFlag(std::string_view key, std::string_view value) {
   if (value == "true" || value == "1") return true;
   if (value == "false" || value == "0") return false;
-  Throw(StatusCode::kInvalidArgument, "the tokenizer option ", std::string(key), " is '", std::string(value),
-        "'; it must be true or false");
+  Throw(StatusCode::kInvalidArgument, Field{std::string(key)}, "the tokenizer option ", std::string(key), " is '",
+        std::string(value), "'; it must be true or false");
 }
 
 // The options with one more change. Throws for an option that there is not.
 OgaTokenizer WithOption(OgaTokenizer options, const char* key, const char* value, size_t index) {
-  if (key == nullptr) Throw(StatusCode::kInvalidArgument, "keys[", index, "] must not be null.");
-  if (value == nullptr) Throw(StatusCode::kInvalidArgument, "values[", index, "] must not be null.");
+  if (key == nullptr) Throw(StatusCode::kInvalidArgument, Field{"keys"}, "keys[", index, "] must not be null.");
+  if (value == nullptr) Throw(StatusCode::kInvalidArgument, Field{"values"}, "values[", index, "] must not be null.");
   const std::string_view name = key;
   if (name == "add_special_tokens") {
     options.add_special_tokens = ReadFlag(name, value);
   } else if (name == "skip_special_tokens") {
     options.skip_special_tokens = ReadFlag(name, value);
   } else {
-    Throw(StatusCode::kInvalidArgument, "there is no tokenizer option '", key,
+    Throw(StatusCode::kInvalidArgument, Field{key}, "there is no tokenizer option '", key,
           "'; the options are add_special_tokens and skip_special_tokens");
   }
   return options;
@@ -57,8 +58,8 @@ OgaResult* GetRole(const OgaTokenizer* tokenizer, int32_t* token_id, const char*
     RequireOut<int32_t>(token_id, -1, "token_id");
     const std::optional<TokenId> id = select(Require(tokenizer, "tokenizer").tokenizer->roles());
     if (!id) {
-      Throw(StatusCode::kNotFound, "this model names no ", role, " token (model.", role,
-            "_token_id in genai_config.json)");
+      const std::string key = oga::Message("model.", role, "_token_id");
+      Throw(StatusCode::kNotFound, Field{key}, "this model names no ", role, " token (", key, " in genai_config.json)");
     }
     *token_id = *id;
   });
@@ -134,7 +135,7 @@ OgaResult* OGA_API_CALL OgaTokenizerApplyChatTemplate(const OgaTokenizer* tokeni
     const oga::Tokenizer& source = *Require(tokenizer, "tokenizer").tokenizer;
     const std::string conversation = &Require(messages, "messages");
     if (tools != nullptr && *tools != '\0') {
-      Throw(StatusCode::kUnsupported,
+      Throw(StatusCode::kUnsupported, Field{"tools"},
             "tools cannot be rendered here: onnxruntime-extensions drops parts of their definitions. Render the "
             "conversation in Python with oga.ChatTemplate, or write the tools into a message");
     }

@@ -16,12 +16,17 @@ namespace {
 constexpr FileKind kConfigKind{
     .max_bytes = size_t{16} << 20, .noun = "config", .remedy = "`oga convert` makes a model folder with one"};
 
+constexpr const char* kParameter = "config_path";  // what the public headers call the folder
+
 }  // namespace
 
 std::string AbsoluteFolder(const std::string& folder) {
-  if (folder.empty()) Throw(StatusCode::kInvalidArgument, "the model folder is an empty path; give the folder's path");
+  if (folder.empty()) {
+    Throw(StatusCode::kInvalidArgument, Field{kParameter}, "the model folder is an empty path; give the folder's path");
+  }
   if (folder.find('\0') != std::string::npos) {
-    Throw(StatusCode::kInvalidArgument, "the model folder ", Quoted(folder), " holds a NUL; give the folder's path");
+    Throw(StatusCode::kInvalidArgument, Field{kParameter}, "the model folder ", Quoted(folder),
+          " holds a NUL; give the folder's path");
   }
   std::error_code error;
   std::string absolute = std::filesystem::absolute(folder, error).native();

@@ -185,7 +185,7 @@ class KeyWalk {
       notes_.AddUnknownKey(member.value, member_path);
       return;
     }
-    Throw(StatusCode::kInvalidArgument, Where(member.value.source, member.line), member_path,
+    Throw(StatusCode::kInvalidArgument, Field{member_path}, Where(member.value.source, member.line), member_path,
           " is not a known key; the nearest one is ", std::string(NearestEngineKey(pattern, member.name)));
   }
 

@@ -13,9 +13,9 @@ constexpr int64_t kMaxHeadSize = 65536;
 void CheckPipeline(const JsonObject& decoder) {
   const JsonValue* pipeline = decoder.Find("pipeline");
   if (pipeline == nullptr || (pipeline->elements.empty() && pipeline->members.empty())) return;
-  Throw(StatusCode::kUnsupported, Where(pipeline->source, pipeline->line), decoder.PathOf("pipeline"),
-        " splits the decoder into several graphs; oga runs a decoder of one graph, named by ",
-        decoder.PathOf("filename"));
+  ThrowAbout(StatusCode::kUnsupported, *pipeline, decoder.PathOf("pipeline"),
+             " splits the decoder into several graphs; oga runs a decoder of one graph, named by ",
+             decoder.PathOf("filename"));
 }
 
 std::string ReadFilename(const JsonObject& decoder) {

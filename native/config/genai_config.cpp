@@ -109,14 +109,16 @@ GenaiConfig GenaiConfig::FromText(const std::string& text, const std::string& fo
 }
 
 GenaiConfig GenaiConfig::WithOverlay(const std::string& json) const {
+  const auto source = std::make_shared<const std::string>("overlay");
   try {
-    const auto source = std::make_shared<const std::string>("overlay");
     auto merged = std::make_shared<JsonValue>(*root_);
     MergeOver(*merged, ReadRoot(json, source));
     return FromRoot(std::move(merged), folder_, source);
   } catch (const Error& error) {
-    // A rule between two keys may name the file's line although it is the overlay that broke the rule.
-    Throw(error.code(), "the overlay is refused and the config stays as it was: ", error.message());
+    // A rule between two keys may name the file's line although it is the overlay that broke the rule. What is wrong with
+    // the text as a whole is about the parameter that gave it.
+    Throw(error.code(), Field{error.field() == *source ? "json" : error.field()},
+          "the overlay is refused and the config stays as it was: ", error.message());
   }
 }
 
@@ -127,9 +129,11 @@ GenaiConfig GenaiConfig::WithoutProviders() const {
 }
 
 GenaiConfig GenaiConfig::WithProvider(const std::string& provider) const {
-  if (provider.empty()) Throw(StatusCode::kInvalidArgument, "the provider name is empty; give one, for example 'cpu'");
+  if (provider.empty()) {
+    Throw(StatusCode::kInvalidArgument, Field{"provider"}, "the provider name is empty; give one, for example 'cpu'");
+  }
   if (!IsCpu(provider)) {
-    Throw(StatusCode::kUnsupported, "this build of oga has no execution provider ", Quoted(provider),
+    Throw(StatusCode::kUnsupported, Field{"provider"}, "this build of oga has no execution provider ", Quoted(provider),
           "; it runs models on 'cpu'");
   }
   auto changed = std::make_shared<JsonValue>(*root_);
@@ -152,9 +156,9 @@ void GenaiConfig::CheckProvidersUsable() const {
   const auto unusable = std::find_if_not(providers().begin(), providers().end(), IsCpu);
   if (unusable == providers().end()) return;
   const JsonValue& options = *root_->Find("model")->Find("decoder")->Find("session_options")->Find("provider_options");
-  Throw(StatusCode::kUnsupported, Where(options.source, options.line),
-        "model.decoder.session_options.provider_options asks for the execution provider ", Quoted(*unusable),
-        ", which this build of oga does not have; ", kWayOutOfProviders);
+  ThrowAbout(StatusCode::kUnsupported, options, "model.decoder.session_options.provider_options",
+             " asks for the execution provider ", Quoted(*unusable), ", which this build of oga does not have; ",
+             kWayOutOfProviders);
 }
 
 void GenaiConfig::CheckStateGroupsUsable() const {
@@ -163,9 +167,10 @@ void GenaiConfig::CheckStateGroupsUsable() const {
   for (size_t i = 0; i < groups->elements.size(); ++i) {
     const JsonValue& kind = *groups->elements[i].Find("kind");
     if (kind.text == kPagedKvKind) continue;
-    Throw(StatusCode::kUnsupported, Where(kind.source, kind.line), "model.decoder.state_groups[", i, "].kind is ",
-          Quoted(kind.text), ", a kind of decoder state that this build of oga does not have; it runs decoders whose ",
-          "layers keep keys and values ('", kPagedKvKind, "')");
+    ThrowAbout(StatusCode::kUnsupported, kind, Message("model.decoder.state_groups[", i, "].kind"), " is ",
+               Quoted(kind.text),
+               ", a kind of decoder state that this build of oga does not have; it runs decoders whose ",
+               "layers keep keys and values ('", kPagedKvKind, "')");
   }
 }
 

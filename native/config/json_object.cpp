@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/error.h"
-
 namespace oga {
 
 namespace {
@@ -26,9 +24,10 @@ std::string Wanted(RealRange range) {
 
 }  // namespace
 
+Field FieldOf(const JsonValue& value, const std::string& path) { return Field{path.empty() ? *value.source : path}; }
+
 void RefuseValue(const JsonValue& value, const std::string& path, const std::string& wanted) {
-  Throw(StatusCode::kInvalidArgument, Where(value.source, value.line), path.empty() ? "the top level" : path, " is ",
-        Describe(value), "; it must be ", wanted);
+  ThrowAbout(StatusCode::kInvalidArgument, value, path, " is ", Describe(value), "; it must be ", wanted);
 }
 
 int64_t ReadInteger(const JsonValue& value, const std::string& path, IntegerRange range) {
@@ -56,8 +55,7 @@ const JsonValue* JsonObject::Find(const char* key) const {
 const JsonValue& JsonObject::RequiredValue(const char* key, const std::string& wanted) const {
   const JsonValue* found = value_->Find(key);
   if (found == nullptr) {
-    Throw(StatusCode::kInvalidArgument, Where(value_->source, value_->line), PathOf(key),
-          " is missing; it is required and must be ", wanted);
+    ThrowAbout(StatusCode::kInvalidArgument, *value_, PathOf(key), " is missing; it is required and must be ", wanted);
   }
   if (found->kind == Kind::kNull) RefuseValue(*found, PathOf(key), wanted);
   return *found;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "config/json_value.h"
 
 namespace oga {
@@ -63,6 +64,15 @@ int64_t ReadInteger(const JsonValue& value, const std::string& path, IntegerRang
 
 // A string without NUL, or the refusal.
 const std::string& ReadString(const JsonValue& value, const std::string& path);
+
+// What an error about a value names: its path, or the text it stands in when it is all of that text.
+Field FieldOf(const JsonValue& value, const std::string& path);
+
+// Throws "SOURCE, line 3: PATH" and the parts, with the path as the error's field.
+template <typename... Parts>
+[[noreturn]] void ThrowAbout(StatusCode code, const JsonValue& value, const std::string& path, const Parts&... parts) {
+  Throw(code, FieldOf(value, path), Where(value.source, value.line), path.empty() ? "the top level" : path, parts...);
+}
 
 // "SOURCE, line 3: PATH is FOUND; it must be WANTED".
 [[noreturn]] void RefuseValue(const JsonValue& value, const std::string& path, const std::string& wanted);

@@ -18,6 +18,12 @@ namespace {
 constexpr size_t kMaxDepth = 64;
 constexpr double kLargestExactInteger = 9007199254740992.0;  // 2^53
 
+// Throws Error{kInvalidArgument} about the whole text.
+template <typename... Parts>
+[[noreturn]] void RefuseText(const JsonValue::Source& source, const Parts&... parts) {
+  Throw(StatusCode::kInvalidArgument, Field{*source}, parts...);
+}
+
 struct ReadPosition {
   const char* begin;
   const char* at;  // behind the last character the parser took
@@ -122,6 +128,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   void CheckDepth(size_t depth) const;
   std::string PathOfOpen() const;
   std::string PathOfNext() const;
+  Field FieldOfNext() const;
 
   const JsonValue::Source source_;
   const ReadPosition& position_;
@@ -142,7 +149,7 @@ bool TreeBuilder::number_float(number_float_t, const string_t& token) {
   const auto [stop, error] = std::from_chars(value.text.data(), end, value.real);
   OGA_CHECK(stop == end);
   if (error != std::errc()) {
-    Throw(StatusCode::kInvalidArgument, Where(source_, value.line), "the number ", Describe(value),
+    Throw(StatusCode::kInvalidArgument, FieldOfNext(), Where(source_, value.line), "the number ", Describe(value),
           " is outside the range of a double");
   }
   if (std::trunc(value.real) == value.real && std::fabs(value.real) <= kLargestExactInteger) {
@@ -164,7 +171,8 @@ bool TreeBuilder::key(string_t& name) {
     for (const JsonMember& member : object.value.members) {
       if (member.name == name) first_line = member.line;
     }
-    Throw(StatusCode::kInvalidArgument, Where(source_, object.name_line), JoinPath(PathOfOpen(), name),
+    const std::string path = JoinPath(PathOfOpen(), name);
+    Throw(StatusCode::kInvalidArgument, Field{path}, Where(source_, object.name_line), path,
           " is given twice (first on line ", first_line, "); remove one of them");
   }
   object.name = std::move(name);
@@ -201,8 +209,8 @@ bool TreeBuilder::Open(JsonValue::Kind kind) {
 
 void TreeBuilder::CheckDepth(size_t depth) const {
   if (depth < kMaxDepth) return;
-  Throw(StatusCode::kInvalidArgument, Where(source_, LineOfLastToken()), "objects and lists are nested deeper than ",
-        kMaxDepth, " levels; nothing that has a meaning here is");
+  RefuseText(source_, Where(source_, LineOfLastToken()), "objects and lists are nested deeper than ", kMaxDepth,
+             " levels; nothing that has a meaning here is");
 }
 
 bool TreeBuilder::Close() {
@@ -230,6 +238,9 @@ std::string TreeBuilder::PathOfNext() const {
   if (parent.value.kind == JsonValue::Kind::kArray) return JoinPath(PathOfOpen(), parent.value.elements.size());
   return JoinPath(PathOfOpen(), parent.name);
 }
+
+// The whole text at its top, and for what the sink takes, whose places are not kept.
+Field TreeBuilder::FieldOfNext() const { return Field{open_.empty() || !taken_.empty() ? *source_ : PathOfNext()}; }
 
 int ColumnOf(const ReadPosition& position, const char* at) {
   const char* line_begin = at;
@@ -265,8 +276,8 @@ bool TreeBuilder::parse_error(size_t, const std::string&, const nlohmann::detail
   }
   const std::string_view taken(position_.begin, static_cast<size_t>(position_.at - position_.begin));
   const char* last = taken.empty() ? position_.begin : position_.at - 1;
-  Throw(StatusCode::kInvalidArgument, *source_, ", line ", LineOfLastToken(), ", column ", ColumnOf(position_, last),
-        ": not valid JSON: ", Printable(reason), HintFor(taken));
+  RefuseText(source_, *source_, ", line ", LineOfLastToken(), ", column ", ColumnOf(position_, last),
+             ": not valid JSON: ", Printable(reason), HintFor(taken));
 }
 
 // The parser takes a NUL for the end of the text; a file that a crash left full of them would read as shorter.
@@ -275,19 +286,19 @@ void RefuseNul(std::string_view text, const JsonValue::Source& source) {
   if (nul == std::string_view::npos) return;
   int line = 1;
   for (const char character : text.substr(0, nul)) line += character == '\n' ? 1 : 0;
-  Throw(StatusCode::kInvalidArgument, Where(source, line), "not valid JSON: a NUL byte at offset ", nul, " of ",
-        text.size(), "; the file is damaged or not UTF-8");
+  RefuseText(source, Where(source, line), "not valid JSON: a NUL byte at offset ", nul, " of ", text.size(),
+             "; the file is damaged or not UTF-8");
 }
 
 }  // namespace
 
 JsonValue ReadJson(std::string_view text, const JsonValue::Source& source, JsonSink* sink) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
-    Throw(StatusCode::kInvalidArgument, *source, " is UTF-16; save it as UTF-8");
+    RefuseText(source, *source, " is UTF-16; save it as UTF-8");
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    Throw(StatusCode::kInvalidArgument, *source, " is empty; it must hold a JSON object");
+    RefuseText(source, *source, " is empty; it must hold a JSON object");
   }
   RefuseNul(text, source);
   ReadPosition position{text.data(), text.data()};

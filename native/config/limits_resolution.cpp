@@ -63,9 +63,9 @@ void UseConfiguredBlocks(EngineLimits& limits, uint32_t num_blocks, uint64_t blo
   limits.num_blocks = num_blocks;
   const uint64_t cache_bytes = SaturatingProduct(num_blocks, block_bytes);
   if (cache_bytes > kMaxAddressableBytes) {
-    Throw(StatusCode::kInvalidArgument, "engine.dynamic_batching.num_blocks is ", num_blocks, " blocks of ",
-          BytesText(block_bytes), " each, more than there are addresses; it must be at most ",
-          kMaxAddressableBytes / block_bytes);
+    Throw(StatusCode::kInvalidArgument, Field{"engine.dynamic_batching.num_blocks"},
+          "engine.dynamic_batching.num_blocks is ", num_blocks, " blocks of ", BytesText(block_bytes),
+          " each, more than there are addresses; it must be at most ", kMaxAddressableBytes / block_bytes);
   }
   log::Info(Message("key-value cache: ", num_blocks, " blocks of ", limits.block_size_slots, " tokens, ",
                     BytesText(cache_bytes), ", as engine.dynamic_batching.num_blocks says"));

@@ -39,8 +39,9 @@ StateGroup ReadStateGroup(const JsonObject& group, int32_t num_hidden_layers) {
   // An older form of the manifest carried names in each group; to drop them in silence would bind other tensors.
   for (const char* key : {"id", "bindings"}) {
     if (const JsonValue* found = group.Find(key)) {
-      Throw(StatusCode::kInvalidArgument, Where(found->source, found->line), group.PathOf(key),
-            " does not belong in a state group; tensor names stand in model.decoder.inputs and model.decoder.outputs");
+      ThrowAbout(
+          StatusCode::kInvalidArgument, *found, group.PathOf(key),
+          " does not belong in a state group; tensor names stand in model.decoder.inputs and model.decoder.outputs");
     }
   }
   StateGroup result;
@@ -52,8 +53,8 @@ StateGroup ReadStateGroup(const JsonObject& group, int32_t num_hidden_layers) {
   if (result.layers.empty()) {
     const JsonValue* found = group.Find("layer_ids");
     if (found != nullptr) RefuseValue(*found, group.PathOf("layer_ids"), "a list with at least one layer id");
-    Throw(StatusCode::kInvalidArgument, Where(group.value().source, group.value().line), group.PathOf("layer_ids"),
-          " is missing; it is required and must be a list of layer ids");
+    ThrowAbout(StatusCode::kInvalidArgument, group.value(), group.PathOf("layer_ids"),
+               " is missing; it is required and must be a list of layer ids");
   }
   return result;
 }

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/snapshot.h"
-#include "search/bitmask.h"
 
 namespace oga {
 
@@ -74,7 +73,6 @@ Engine::Engine(EngineParts parts)
       abandonment_(std::make_shared<std::atomic<bool>>(false)),
       prefix_lookup_(cache_, requests_),
       token_budget_(limits_.max_scheduled_tokens) {
-  no_tokens_.resize(search::BitmaskWords(static_cast<size_t>(traits_.vocab_size)));
   cache_.EnsureRows(limits_.max_batch_size);
   results_.reserve(limits_.max_batch_size);
   sample_inputs_.reserve(limits_.max_batch_size);
@@ -117,19 +115,20 @@ std::shared_ptr<Request> Engine::CreateRequest(const RequestOptions& options) {
   CheckHealthy();
   ReclaimAbandoned();
   if (traits_.search.num_beams != 1) {
-    Throw(StatusCode::kUnsupported, "search.num_beams is ", traits_.search.num_beams,
+    Throw(StatusCode::kUnsupported, Field{"search.num_beams"}, "search.num_beams is ", traits_.search.num_beams,
           "; an engine generates one sequence per request. Overlay {\"search\": {\"num_beams\": 1}}");
   }
   if (traits_.search.min_length_tokens != 0) {
-    Throw(StatusCode::kUnsupported, "search.min_length is ", traits_.search.min_length_tokens,
+    Throw(StatusCode::kUnsupported, Field{"search.min_length"}, "search.min_length is ",
+          traits_.search.min_length_tokens,
           "; set the minimum per turn with OgaTurnOptionsSetMinGeneratedTokens and overlay "
           "{\"search\": {\"min_length\": 0}}");
   }
   const uint64_t most = limits_.max_request_tokens();
   if (options.max_session_tokens > most) {
-    Throw(StatusCode::kInvalidArgument, "max_session_tokens is ", options.max_session_tokens,
-          "; this engine holds at most ", most, " tokens per request (context length ", limits_.context_length_tokens,
-          ", cache ", limits_.pool_slots(), " slots)");
+    Throw(StatusCode::kInvalidArgument, Field{"max_session_tokens"}, "max_session_tokens is ",
+          options.max_session_tokens, "; this engine holds at most ", most, " tokens per request (context length ",
+          limits_.context_length_tokens, ", cache ", limits_.pool_slots(), " slots)");
   }
   const uint64_t by_model = traits_.search.max_length_tokens == 0 ? most : traits_.search.max_length_tokens;
   const uint64_t session = options.max_session_tokens != 0 ? options.max_session_tokens : std::min(by_model, most);
@@ -203,7 +202,8 @@ std::unique_ptr<EventBuffer> Engine::CreateEventBuffer(size_t capacity) {
 void Engine::Run(EventBuffer& buffer) {
   const Entry entry(*this);
   if (!buffer.BelongsTo(*this)) {
-    Throw(StatusCode::kInvalidArgument, "the event buffer belongs to another engine; create one from this engine");
+    Throw(StatusCode::kInvalidArgument, Field{"buffer"},
+          "the event buffer belongs to another engine; create one from this engine");
   }
   if (buffer.capacity() == 0) {
     CheckHealthy();

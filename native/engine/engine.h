@@ -118,11 +118,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // turns.cpp
   void CheckInput(const Request& request, std::span<const TokenId> input) const;
   void CheckRoom(const Request& request, uint64_t input_tokens) const;
-  std::shared_ptr<const TokenBytes> RequireTokenBytes(const char* who) const;
+  std::shared_ptr<const TokenBytes> RequireTokenBytes(const char* who, const char* option) const;
   std::shared_ptr<const grammar::GrammarTokenizer> MakeGrammarTokenizer() const;
   TurnSetup SetUpTurn(const Request& request, size_t input_tokens, const TurnOptions* options);
   void JoinText(const Request& request, RowResult& result);
-  void FinishTurn(Request& request, RowResult& result, EventErrorCode code) noexcept;
+  void FinishTurn(Request& request, RowResult& result) noexcept;
 
   // step.cpp
   void ExecuteStep();
@@ -138,8 +138,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void SampleRows(std::span<const float> logits);
   void ScorePrompt(const Request& request, std::span<const float> logits, RowResult& result) const;
   void PushToken(Request& request, RowResult& result) noexcept;
-  search::SampleInputs InputsOf(Request& request, std::span<const float> logits) const;
-  void Guide(Request& request, search::SampleInputs& inputs) const;
+  search::SampleInputs InputsOf(Request& request, std::span<const float> logits, RowResult& result) const;
+  void Guide(Request& request, search::SampleInputs& inputs, RowResult& result) const;
   void Judge(Request& request, search::SampleOutcome& outcome, RowResult& result);
   void CommitRows() noexcept;
   void Inject(FaultPoint point) const;
@@ -156,7 +156,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept;
   void FailUnserviceable() noexcept;
   void RollBack(const ExecutionResult& result);
-  void Fail(EventErrorCode code, const std::string& message) noexcept;
+  void Fail(FailureKind kind, const std::string& message) noexcept;
   void ShrinkBudget() noexcept;
   void GrowBudget() noexcept;
 
@@ -185,8 +185,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const int32_t sampleable_tokens_;
   search::Sampler sampler_;
   Guidance guidance_;
-  std::vector<uint32_t> no_tokens_;                  // a mask that allows none
-  std::vector<search::SampleInputs> sample_inputs_;  // by sampled row of the plan
+  std::vector<search::SampleInputs> sample_inputs_;  // by sampled row of the plan that has not failed before
   std::vector<search::SampleOutcome> sample_outcomes_;
   std::vector<RowResult> results_;  // by row of the plan
   EventQueue events_;

@@ -45,6 +45,20 @@ enum class FailureKind : uint32_t {
   kContract = 6,
 };
 
+// What the event of a turn's end says of the engine: the first four concern one turn, the last two all of them.
+constexpr EventErrorCode CodeOf(FailureKind kind) noexcept {
+  switch (kind) {
+    case FailureKind::kNone: return EventErrorCode::kNone;
+    case FailureKind::kBadLogits:
+    case FailureKind::kNoAllowedToken:
+    case FailureKind::kGrammarFailed:
+    case FailureKind::kNeverFits: return EventErrorCode::kRequestUnserviceable;
+    case FailureKind::kExecution: return EventErrorCode::kEngineExecutionFailure;
+    case FailureKind::kContract: return EventErrorCode::kEngineContractFailure;
+  }
+  return EventErrorCode::kEngineContractFailure;
+}
+
 namespace event_flags {
 inline constexpr uint32_t kToken = 1;
 inline constexpr uint32_t kTurnFinished = 2;
@@ -69,7 +83,7 @@ struct Event {
   TokenId token = 0;
   FinishReason finish_reason = FinishReason::kNone;
   EventErrorCode error_code = EventErrorCode::kNone;
-  FailureKind failure = FailureKind::kNone;  // unless the finish reason is kFailed
+  FailureKind failure = FailureKind::kNone;  // of a turn whose finish reason is kFailed
   int32_t matched_stop_string_index = -1;
   TurnUsage usage;                                        // zero unless kTurnFinished
   std::string text;                                       // that became certain; empty unless the turn emits text

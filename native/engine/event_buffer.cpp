@@ -10,8 +10,8 @@ namespace oga {
 EventBuffer::EventBuffer(std::weak_ptr<Engine> engine, size_t capacity)
     : engine_(std::move(engine)), capacity_(capacity) {
   if (capacity > kMaxCapacity) {
-    Throw(StatusCode::kInvalidArgument, "capacity is ", capacity, "; an event buffer holds at most ", kMaxCapacity,
-          " events");
+    Throw(StatusCode::kInvalidArgument, Field{"capacity"}, "capacity is ", capacity, "; an event buffer holds at most ",
+          kMaxCapacity, " events");
   }
   events_.reserve(capacity);
 }

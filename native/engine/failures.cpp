@@ -16,10 +16,9 @@ void Engine::PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept {
 
 void Engine::FailUnserviceable() noexcept {
   for (const RequestSlot slot : plan_.unserviceable) {
-    RowResult failed;
-    failed.finish = FinishReason::kFailed;
+    RowResult failed = RowResult::Failed(FailureKind::kNeverFits);
     requests_[slot]->MarkFailed();
-    FinishTurn(*requests_[slot], failed, EventErrorCode::kRequestUnserviceable);
+    FinishTurn(*requests_[slot], failed);
   }
 }
 
@@ -41,11 +40,11 @@ void Engine::RollBack(const ExecutionResult& result) {
     case ExecutionStatus::kOk:
     case ExecutionStatus::kFatal: break;
   }
-  Fail(EventErrorCode::kEngineExecutionFailure, result.message);
+  Fail(FailureKind::kExecution, result.message);
 }
 
 // The end of this engine's work: every open turn fails, and later progress calls get the stored error.
-void Engine::Fail(EventErrorCode code, const std::string& message) noexcept {
+void Engine::Fail(FailureKind kind, const std::string& message) noexcept {
   try {
     failure_.emplace(
         StatusCode::kEngineUnhealthy,
@@ -55,15 +54,14 @@ void Engine::Fail(EventErrorCode code, const std::string& message) noexcept {
   } catch (...) {
     failure_.emplace(StatusCode::kEngineUnhealthy, std::string());
   }
-  RowResult failed;
-  failed.finish = FinishReason::kFailed;
+  RowResult failed = RowResult::Failed(kind);
   bool any = false;
   for (const std::shared_ptr<Request>& request : requests_) {
     if (request == nullptr || !request->turn_live()) continue;
     any = true;
-    FinishTurn(*request, failed, code);
+    FinishTurn(*request, failed);
   }
-  if (!any) PushEngineEvent(event_flags::kFailed, code);
+  if (!any) PushEngineEvent(event_flags::kFailed, CodeOf(kind));
 }
 
 // After the model ran out of memory the next attempts are smaller: with fewer prompt tokens first, then with fewer rows.

@@ -54,7 +54,7 @@ bool Engine::AppendForcedToken(Request& request, TokenId token) {
   cache_.UpdateIdentities(request.slot(), request.tokens());
   statistics_.generated_tokens += result.appends;
   if (result.finish != FinishReason::kNone) {
-    FinishTurn(request, result, EventErrorCode::kNone);
+    FinishTurn(request, result);
     return false;
   }
   Settle(request);

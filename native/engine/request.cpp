@@ -192,7 +192,7 @@ std::span<const uint32_t> Request::GrammarMask() {
 }
 
 void Request::StageText(RowResult& result) {
-  if (!text_ || result.finish == FinishReason::kFailed) return;
+  if (!text_ || result.failed()) return;
   text_->Restart();
   if (result.appends) {
     result.matched_stop_string = text_->Take(result.token, result.text);

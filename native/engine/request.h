@@ -61,10 +61,22 @@ struct RowResult {
   bool is_text = true;   // false for a stop token
   TokenId token = 0;
   FinishReason finish = FinishReason::kNone;
+  FailureKind failure = FailureKind::kNone;  // of kFailed
   int32_t matched_stop_string = StopStrings::kNoMatch;
   std::string text;  // that became certain
   std::shared_ptr<const search::TokenLogprobs> logprobs;
   PromptLogprobs prompt_logprobs;  // of the input tokens that the row computed the predecessors of
+
+  bool failed() const noexcept { return finish == FinishReason::kFailed; }
+  void Fail(FailureKind kind) noexcept {
+    finish = FinishReason::kFailed;
+    failure = kind;
+  }
+  static RowResult Failed(FailureKind kind) noexcept {
+    RowResult result;
+    result.Fail(kind);
+    return result;
+  }
 };
 
 class Request : public std::enable_shared_from_this<Request> {

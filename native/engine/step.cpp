@@ -16,8 +16,26 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "engine/engine.h"
+#include "model/execution_failure.h"
 
 namespace oga {
+
+namespace {
+
+FailureKind FailureOf(search::SampleStatus status) {
+  switch (status) {
+    case search::SampleStatus::kOk: return FailureKind::kNone;
+    case search::SampleStatus::kBadLogits: return FailureKind::kBadLogits;
+    case search::SampleStatus::kNoCandidate: return FailureKind::kNoAllowedToken;
+  }
+  return FailureKind::kNone;
+}
+
+void WarnOfGrammar(const Request& request, const Error& error) {
+  log::Warning(Message("request ", request.id(), ", turn ", request.turn_id(), " fails: ", error.message()));
+}
+
+}  // namespace
 
 void Engine::Inject(FaultPoint point) const {
   if (fault_hook_) fault_hook_(point);
@@ -64,7 +82,11 @@ void Engine::ExecuteStep() {
     }
     if (validate_) Validate();
   } catch (const ContractError& error) {
-    Fail(EventErrorCode::kEngineContractFailure, error.message());
+    Fail(FailureKind::kContract, error.message());
+  } catch (...) {
+    const ExecutionResult failure = FailureOfCurrentException(ExecutionStatus::kRetryable);
+    if (failure.status == ExecutionStatus::kRetryable) throw;  // planning changes nothing that the next run needs
+    Fail(FailureKind::kExecution, failure.message);
   }
 }
 
@@ -123,7 +145,6 @@ void Engine::DropCaches(std::span<const RequestSlot> slots) noexcept {
 }
 
 void Engine::TryStep() {
-  ExecutionResult execution;
   try {
     Inject(FaultPoint::kReserveCache);
     Reservation reservation = cache_.Reserve(plan_);
@@ -137,7 +158,7 @@ void Engine::TryStep() {
       reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, requests_[row.slot]->logits_rows(row)));
     }
     clock_.Mark(StepPhase::kPack);
-    execution = ExecuteBesideMasks(packed_.Batch(reservation.copies()));
+    const ExecutionResult execution = ExecuteBesideMasks(packed_.Batch(reservation.copies()));
     clock_.Mark(StepPhase::kExecute);
     if (execution.status != ExecutionStatus::kOk) return RollBack(execution);
     SampleRows(execution.logits);
@@ -148,10 +169,8 @@ void Engine::TryStep() {
     }
   } catch (const ContractError&) {
     throw;
-  } catch (const std::exception& error) {
-    execution.status = ExecutionStatus::kRetryable;
-    execution.message = error.what();
-    return RollBack(execution);
+  } catch (...) {
+    return RollBack(FailureOfCurrentException(ExecutionStatus::kRetryable));
   }
   CommitRows();
   GrowBudget();
@@ -186,12 +205,10 @@ ExecutionResult Engine::Execute(const ExecutionBatch& batch) {
   ExecutionResult result;
   try {
     result = executor_->Execute(batch);
-  } catch (const std::exception& error) {
-    result.status = ExecutionStatus::kFatal;
-    result.message = error.what();
+  } catch (const ContractError&) {
+    throw;
   } catch (...) {
-    result.status = ExecutionStatus::kFatal;
-    result.message = "the model executor threw something that is no exception";
+    result = FailureOfCurrentException(ExecutionStatus::kFatal);
   }
   const size_t wanted = batch.logits_indices.size() * static_cast<size_t>(traits_.vocab_size);
   if (result.status == ExecutionStatus::kOk && result.logits.size() != wanted) {
@@ -213,14 +230,16 @@ void Engine::SampleRows(std::span<const float> logits) {
     logits = logits.subspan(scored * width);
     if (!row.samples()) continue;
     Inject(FaultPoint::kSample);
-    sample_inputs_.push_back(InputsOf(request, logits.first(width)));
+    const search::SampleInputs inputs = InputsOf(request, logits.first(width), result);
+    if (!result.failed()) sample_inputs_.push_back(inputs);
     logits = logits.subspan(width);
   }
   sample_outcomes_.resize(sample_inputs_.size());
   sampler_.Sample(sample_inputs_, sample_outcomes_);
   auto outcome = sample_outcomes_.begin();
   for (size_t i = 0; i < plan_.rows.size(); ++i) {
-    if (plan_.rows[i].samples()) Judge(*requests_[plan_.rows[i].slot], *outcome++, results_[i]);
+    if (!plan_.rows[i].samples() || results_[i].failed()) continue;
+    Judge(*requests_[plan_.rows[i].slot], *outcome++, results_[i]);
   }
 }
 
@@ -231,15 +250,12 @@ void Engine::ScorePrompt(const Request& request, std::span<const float> logits, 
   for (std::span<const TokenId> next = request.tokens().subspan(request.scored_end()); !logits.empty();
        logits = logits.subspan(width), next = next.subspan(1)) {
     const std::span<const float> row = logits.first(static_cast<size_t>(sampleable_tokens_));
-    if (search::IsBadRow(row)) {
-      result.finish = FinishReason::kFailed;
-      return;
-    }
+    if (search::IsBadRow(row)) return result.Fail(FailureKind::kBadLogits);
     result.prompt_logprobs.push_back(search::ComputeLogprobs(row, next.front(), top, {}));
   }
 }
 
-search::SampleInputs Engine::InputsOf(Request& request, std::span<const float> logits) const {
+search::SampleInputs Engine::InputsOf(Request& request, std::span<const float> logits, RowResult& result) const {
   const SamplingSettings& settings = request.settings();
   search::SampleInputs inputs;
   inputs.logits = logits;
@@ -251,36 +267,34 @@ search::SampleInputs Engine::InputsOf(Request& request, std::span<const float> l
   inputs.may_end = request.usage().generated_tokens >= settings.min_generated_tokens;
   inputs.seed = request.seed();
   inputs.position = request.tokens().size();
-  if (request.cursor() != nullptr) Guide(request, inputs);
+  if (request.cursor() != nullptr && !result.failed()) Guide(request, inputs, result);
   return inputs;
 }
 
-// A turn may end where its grammar may; where the grammar is complete it does, whatever minimum was asked for. Of a cursor
-// that failed there is nothing to choose from.
-void Engine::Guide(Request& request, search::SampleInputs& inputs) const {
+// A turn may end where its grammar may; where the grammar is complete it does, whatever minimum was asked for.
+void Engine::Guide(Request& request, search::SampleInputs& inputs, RowResult& result) const {
   try {
     inputs.allowed_bitmask = request.GrammarMask();
     inputs.may_end = request.cursor()->MayEnd() && (inputs.may_end || request.cursor()->IsComplete());
-  } catch (const Error& error) {
-    log::Warning(Message("request ", request.id(), ", turn ", request.turn_id(), " fails: ", error.message()));
-    inputs.allowed_bitmask = no_tokens_;
+  } catch (const ContractError&) {
+    throw;
+  } catch (const Error& error) {  // of this row's cursor alone
+    WarnOfGrammar(request, error);
+    result.Fail(FailureKind::kGrammarFailed);
   }
 }
 
 void Engine::Judge(Request& request, search::SampleOutcome& outcome, RowResult& result) {
-  if (result.finish == FinishReason::kFailed) return;  // its prompt could not be scored
-  if (outcome.status != search::SampleStatus::kOk) {
-    result.finish = FinishReason::kFailed;
-    return;
-  }
+  if (outcome.status != search::SampleStatus::kOk) return result.Fail(FailureOf(outcome.status));
   request.Judge(outcome.token, traits_.eos_token_ids, result);
   if (result.appends) result.logprobs = std::move(outcome.logprobs);
   try {
     request.StageGrammar(result);
+  } catch (const ContractError&) {
+    throw;
   } catch (const Error& error) {  // of this row's cursor alone
-    log::Warning(Message("request ", request.id(), ", turn ", request.turn_id(), " fails: ", error.message()));
-    result = {};
-    result.finish = FinishReason::kFailed;
+    WarnOfGrammar(request, error);
+    result = RowResult::Failed(FailureKind::kGrammarFailed);
     return;
   }
   request.StageText(result);
@@ -299,12 +313,11 @@ void Engine::CommitRows() noexcept {
     request.CommitRow(row, result, statistics_.steps);
     cache_.UpdateIdentities(row.slot, request.tokens());
     // What a failed row computed is nobody's beginning.
-    if (result.finish != FinishReason::kFailed) cache_.Publish(row.slot, request.tokens());
+    if (!result.failed()) cache_.Publish(row.slot, request.tokens());
     statistics_.generated_tokens += result.appends;
     if (result.finish != FinishReason::kNone) {
-      const bool failed = result.finish == FinishReason::kFailed;
-      if (failed) request.MarkFailed();
-      FinishTurn(request, result, failed ? EventErrorCode::kRequestUnserviceable : EventErrorCode::kNone);
+      if (result.failed()) request.MarkFailed();
+      FinishTurn(request, result);
       continue;
     }
     Settle(request);

@@ -10,7 +10,7 @@ namespace oga {
 
 StepTrace::StepTrace(const std::string& path) : file_(std::fopen(path.c_str(), "we")) {
   if (file_ == nullptr) {
-    Throw(StatusCode::kIoError, "the trace file ", Quoted(path),
+    Throw(StatusCode::kIoError, Field{path}, "the trace file ", Quoted(path),
           " cannot be written: ", static_cast<const char*>(std::strerror(errno)));
   }
 }

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "engine/request.h"
+#include "grammar/grammar_errors.h"
+#include "search/refuse_option.h"
 #include "search/sampling_rules.h"
 #include "search/token_rules.h"
 
@@ -89,7 +91,7 @@ void TurnOptions::SetBool(std::string_view name, bool value) {
   const SamplingOption& option = search::FindOption(name);
   const auto* fields = std::get_if<OptionFields<bool>>(&option.fields);
   if (fields == nullptr) {
-    Throw(StatusCode::kInvalidArgument, std::string(name), " is a number, not true or false; set it as a number");
+    search::RefuseOption(name, " is a number, not true or false; set it as a number");
   }
   values_.*fields->asked = value;
 }
@@ -150,7 +152,8 @@ void TurnOptions::SetGuidance(std::string_view type, std::string_view text) {
   CheckUsable();
   grammar::GrammarSpec spec = grammar::MakeGrammarSpec(type, text);
   if (guidance_ && guidance_->kind == grammar::GrammarKind::kDelimited) {
-    Throw(StatusCode::kInvalidState, "delimited guidance is set; clear it before guidance of the whole turn");
+    Throw(StatusCode::kInvalidState, Field{grammar::kGuidanceField},
+          "delimited guidance is set; clear it before guidance of the whole turn");
   }
   guidance_ = std::move(spec);
 }
@@ -159,7 +162,8 @@ void TurnOptions::SetDelimitedGuidance(TokenId opening_token, TokenId closing_to
   CheckUsable();
   grammar::GrammarSpec spec = grammar::MakeDelimitedSpec(opening_token, closing_token, lark);
   if (guidance_ && guidance_->kind != grammar::GrammarKind::kDelimited) {
-    Throw(StatusCode::kInvalidState, "guidance of the whole turn is set; clear it before delimited guidance");
+    Throw(StatusCode::kInvalidState, Field{grammar::kGuidanceField},
+          "guidance of the whole turn is set; clear it before delimited guidance");
   }
   guidance_ = std::move(spec);
 }

@@ -7,11 +7,15 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "grammar/grammar_errors.h"
+#include "search/refuse_option.h"
 #include "search/sampling_rules.h"
 
 namespace oga {
 
 namespace {
+
+constexpr const char* kInputField = "tokens";  // as Python and HTTP spell it
 
 void CheckDrained(const EventQueue& events, const Request& request, const char* what) {
   if (events.HasEventOf(request)) {
@@ -37,31 +41,33 @@ void Engine::CheckRoom(const Request& request, uint64_t input_tokens) const {
   const uint64_t limit = request.max_session_tokens();
   // Compared by subtraction: a count near 2^64 must not wrap.
   if (length >= limit || input_tokens >= limit - length) {
-    Throw(StatusCode::kInvalidArgument, "the sequence holds ", length, " tokens and the input has ", input_tokens,
+    Throw(StatusCode::kInvalidArgument, Field{"input_ids_count"}, "the sequence holds ", length,
+          " tokens and the input has ", input_tokens,
           "; together they must leave room for one generated token within the session limit of ", limit);
   }
 }
 
 void Engine::CheckInput(const Request& request, std::span<const TokenId> input) const {
   if (input.empty()) {
-    Throw(StatusCode::kInvalidArgument, "the input is empty; a turn needs at least one token");
+    Throw(StatusCode::kInvalidArgument, Field{kInputField}, "the input is empty; a turn needs at least one token");
   }
   CheckRoom(request, input.size());
   for (size_t i = 0; i < input.size(); ++i) {
     if (input[i] < 0 || input[i] >= traits_.vocab_size) {
-      Throw(StatusCode::kInvalidArgument, "input token ", i, " is ", input[i], "; the vocabulary has ids 0 to ",
-            traits_.vocab_size - 1);
+      Throw(StatusCode::kInvalidArgument, Field{kInputField}, "input token ", i, " is ", input[i],
+            "; the vocabulary has ids 0 to ", traits_.vocab_size - 1);
     }
   }
 }
 
-std::shared_ptr<const TokenBytes> Engine::RequireTokenBytes(const char* who) const {
+// The error is about the option that needs text, whatever is wrong with the tokenizer.
+std::shared_ptr<const TokenBytes> Engine::RequireTokenBytes(const char* who, const char* option) const {
   if (tokens_ != nullptr) return tokens_;
-  if (model_ == nullptr) Throw(StatusCode::kNotFound, who, " need a tokenizer, and there is no model");
+  if (model_ == nullptr) Throw(StatusCode::kNotFound, Field{option}, who, " need a tokenizer, and there is no model");
   try {
     return model_->tokenizer()->token_bytes();
   } catch (const Error& error) {
-    Throw(error.code(), who, " need the model's tokenizer, which cannot be used: ", error.message(),
+    Throw(error.code(), Field{option}, who, " need the model's tokenizer, which cannot be used: ", error.message(),
           ". Token ids work without it");
   }
 }
@@ -72,8 +78,9 @@ std::shared_ptr<const grammar::GrammarTokenizer> Engine::MakeGrammarTokenizer() 
   if (encode == nullptr && model_ != nullptr) {
     encode = [tokenizer = model_->tokenizer()](std::string_view text) { return tokenizer->Encode(text, false); };
   }
-  return std::make_shared<const grammar::GrammarTokenizer>(
-      RequireTokenBytes("grammars"), static_cast<size_t>(traits_.vocab_size), traits_.eos_token_ids, std::move(encode));
+  return std::make_shared<const grammar::GrammarTokenizer>(RequireTokenBytes("grammars", grammar::kGuidanceField),
+                                                           static_cast<size_t>(traits_.vocab_size),
+                                                           traits_.eos_token_ids, std::move(encode));
 }
 
 // Everything that a turn's options can be refused for; nothing changes.
@@ -83,22 +90,23 @@ TurnSetup Engine::SetUpTurn(const Request& request, size_t input_tokens, const T
                                    {traits_.vocab_size, sampleable_tokens_, traits_.eos_token_ids});
   const uint64_t room = request.max_session_tokens() - request.tokens().size() - input_tokens;
   if (setup.settings.min_generated_tokens > room) {
-    Throw(StatusCode::kInvalidArgument, "min_generated_tokens is ", setup.settings.min_generated_tokens,
-          "; the session limit of ", request.max_session_tokens(), " leaves room for ", room);
+    search::RefuseOption("min_generated_tokens", " is ", setup.settings.min_generated_tokens, "; the session limit of ",
+                         request.max_session_tokens(), " leaves room for ", room);
   }
   if (setup.settings.logprobs.of_prompt() && !traits_.logits_of_any_token) {
-    Throw(StatusCode::kUnsupported,
+    Throw(StatusCode::kUnsupported, Field{"prompt_logprobs"},
           "prompt_logprobs are wanted, but the model's graph gives logits of the last token of each row only; convert "
           "the model with `oga convert`, whose graphs give those of any token");
   }
   if (options == nullptr) return setup;
   if (options->text().needs_text()) {
-    setup.text.emplace(options->text(), RequireTokenBytes("stop strings and text"));
+    const char* const option = options->text().stop_strings != nullptr ? "stop_strings" : "emit_text";
+    setup.text.emplace(options->text(), RequireTokenBytes("stop strings and text", option));
   }
   if (options->guidance()) {
     if (setup.settings.ignore_eos) {
-      Throw(StatusCode::kInvalidArgument,
-            "ignore_eos is set beside guidance; a guided turn ends where its grammar ends. Unset one of them");
+      search::RefuseOption("ignore_eos",
+                           " is set beside guidance; a guided turn ends where its grammar ends. Unset one of them");
     }
     setup.cursor = guidance_.Begin(*options->guidance());
   }
@@ -119,7 +127,8 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
     Throw(StatusCode::kInvalidState, "the request has used every turn id; close it and create a new one");
   }
   if (options != nullptr && !options->BelongsTo(request)) {
-    Throw(StatusCode::kInvalidArgument, "the turn options belong to another request; create them from this one");
+    Throw(StatusCode::kInvalidArgument, Field{"turn_options"},
+          "the turn options belong to another request; create them from this one");
   }
   CheckInput(request, input);
   TurnSetup setup = SetUpTurn(request, input.size(), options);
@@ -156,7 +165,7 @@ bool Engine::CancelTurn(Request& request, TurnId id) {
   cancelled.finish = FinishReason::kCancelled;
   request.StageText(cancelled);
   JoinText(request, cancelled);
-  FinishTurn(request, cancelled, EventErrorCode::kNone);
+  FinishTurn(request, cancelled);
   return true;
 }
 
@@ -167,7 +176,7 @@ void Engine::JoinText(const Request& request, RowResult& result) {
 }
 
 // Ends the live turn: state, queues, and its one terminal event, as JoinText says. Room for an event was reserved.
-void Engine::FinishTurn(Request& request, RowResult& result, EventErrorCode code) noexcept {
+void Engine::FinishTurn(Request& request, RowResult& result) noexcept {
   std::shared_ptr<const PromptLogprobs> prompt_logprobs = request.TakePromptLogprobs();
   request.EndTurn();
   // Blocks set aside for a prompt that is not going to be computed now.
@@ -179,7 +188,7 @@ void Engine::FinishTurn(Request& request, RowResult& result, EventErrorCode code
   target.request = request.shared_from_this();
   target.turn_id = request.turn_id();
   target.flags |= event_flags::kTurnFinished;
-  if (result.finish == FinishReason::kFailed) target.flags |= event_flags::kFailed;
+  if (result.failed()) target.flags |= event_flags::kFailed;
   if (result.appends) {
     target.flags |= event_flags::kToken;
     target.token = result.token;
@@ -189,7 +198,8 @@ void Engine::FinishTurn(Request& request, RowResult& result, EventErrorCode code
   if (prompt_logprobs != nullptr) target.prompt_logprobs = std::move(prompt_logprobs);
   target.matched_stop_string_index = result.matched_stop_string;
   target.finish_reason = result.finish;
-  target.error_code = code;
+  target.error_code = CodeOf(result.failure);
+  target.failure = result.failure;
   target.usage = request.usage();
   if (event == nullptr) events_.Push(std::move(fresh));
 }
@@ -203,7 +213,7 @@ void Engine::Rewind(Request& request, TurnId id) {
   CheckDrained(events_, request, "rewind");
   const Request::TurnRecord* turn = request.FindTurn(id);
   if (turn == nullptr) {
-    Throw(StatusCode::kNotFound, "turn ", id,
+    Throw(StatusCode::kNotFound, Field{"turn_id"}, "turn ", id,
           " is not part of the sequence; its turns are those begun and not rewound, ", request.turns().size(),
           " of them, the last with id ", request.turns().empty() ? 0 : request.turns().back().id);
   }

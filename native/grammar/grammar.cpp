@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/printable_text.h"
 #include "grammar/deep_thread.h"
 #include "grammar/grammar_errors.h"
@@ -47,13 +46,13 @@ Source Prepare(GrammarKind kind, const std::string& text) {
     case GrammarKind::kLark:
     case GrammarKind::kDelimited: return {"lark", PrepareLark(text)};
   }
-  Throw(StatusCode::kInvalidArgument, "the kind of grammar ", static_cast<int>(kind), " is not known");
+  RefuseGuidance("the kind of grammar ", static_cast<int>(kind), " is not known");
 }
 
 void CheckDelimiter(const GrammarTokenizer& tokenizer, TokenId id, const char* what) {
   if (id >= 0 && static_cast<size_t>(id) < tokenizer.vocab_size() && tokenizer.token_bytes().IsKnown(id)) return;
-  Throw(StatusCode::kInvalidArgument, "the ", what, " token ", id,
-        " of delimited guidance is not in the vocabulary of the model (", tokenizer.vocab_size(), " ids)");
+  RefuseGuidance("the ", what, " token ", id, " of delimited guidance is not in the vocabulary of the model (",
+                 tokenizer.vocab_size(), " ids)");
 }
 
 TokenId FirstOf(const std::vector<uint32_t>& mask) {
@@ -103,14 +102,14 @@ Choice StartOf(const Matcher& matcher, const char* name) {
   std::string fault = matcher.Fault();
   if (fault.empty() && !ComputeMask(matcher, start.mask)) fault = FaultOr(matcher, "its first tokens cannot be found");
   if (fault == kNoToken || (fault.empty() && FirstOf(start.mask) < 0)) {
-    Throw(StatusCode::kInvalidArgument, "the ", name, " admits no text at all; nothing could ever be generated");
+    RefuseGuidance("the ", name, " admits no text at all; nothing could ever be generated");
   }
   start.may_end = matcher.functions().llg_matcher_is_accepting(matcher.get());
   std::vector<uint32_t> left = start.mask;
   for (const TokenId id : matcher.tokenizer().eos_token_ids()) left[static_cast<size_t>(id) / 32] &= ~(1u << (id % 32));
   start.must_end = start.may_end && FirstOf(left) < 0;
   if (fault.empty()) fault = TryFirstToken(matcher, left);
-  if (!fault.empty()) Throw(StatusCode::kInvalidArgument, "the ", name, " is refused by llguidance: ", fault);
+  if (!fault.empty()) RefuseGuidance("the ", name, " is refused by llguidance: ", fault);
   return start;
 }
 

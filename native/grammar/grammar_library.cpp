@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/printable_text.h"
 #include "base/shared_library.h"
+#include "grammar/grammar_errors.h"
 
 namespace oga::grammar {
 
@@ -20,10 +21,11 @@ constexpr unsigned kMajor = 1;
 constexpr unsigned kLowestMinor = 8;  // since then a pattern for whitespace bounds it
 
 template <typename Function>
-void LookUp(const SharedLibrary& library, const char* name, const std::string& where, Function& function) {
+void LookUp(const SharedLibrary& library, const char* name, const std::string& path, Function& function) {
   function = reinterpret_cast<Function>(library.Find(name));
   if (function != nullptr) return;
-  Throw(StatusCode::kUnsupported, where, " is not a usable llguidance: it has no function ", name, "; ", kRemedy);
+  Throw(StatusCode::kUnsupported, Field{path}, Printable(path), " is not a usable llguidance: it has no function ",
+        name, "; ", kRemedy);
 }
 
 // "1.9.1" of "llguidance@1.9.1 derivre@0.3.13".
@@ -35,7 +37,7 @@ std::string VersionOf(const LlgFunctions& functions) {
   return std::string(at == std::string_view::npos ? version : version.substr(at + 1));
 }
 
-void CheckVersion(const std::string& version, const std::string& where) {
+void CheckVersion(const std::string& version, const std::string& path) {
   unsigned major = 0;
   unsigned minor = 0;
   const char* const end = version.data() + version.size();
@@ -43,12 +45,12 @@ void CheckVersion(const std::string& version, const std::string& where) {
   const bool is_read = first.ec == std::errc() && first.ptr != end && *first.ptr == '.' &&
                        std::from_chars(first.ptr + 1, end, minor).ec == std::errc();
   if (is_read && major == kMajor && minor >= kLowestMinor) return;
-  Throw(StatusCode::kUnsupported, where, " is llguidance ", Quoted(version, 40), "; oga works with ", kMajor, ".",
-        kLowestMinor, " and later releases of ", kMajor, "; ", kRemedy);
+  Throw(StatusCode::kUnsupported, Field{path}, Printable(path), " is llguidance ", Quoted(version, 40),
+        "; oga works with ", kMajor, ".", kLowestMinor, " and later releases of ", kMajor, "; ", kRemedy);
 }
 
 // The structure has no size field: whether it grew is seen from what the library itself writes into a larger one.
-void CheckLayout(const LlgFunctions& functions, const std::string& where) {
+void CheckLayout(const LlgFunctions& functions, const std::string& path) {
   constexpr unsigned char kUntouched = 0xA5;
   constexpr size_t kRoom = 512;
   alignas(LlgConstraintInit) unsigned char bytes[kRoom];
@@ -68,12 +70,13 @@ void CheckLayout(const LlgFunctions& functions, const std::string& where) {
   }
   for (size_t i = sizeof(LlgConstraintInit); i < kRoom; ++i) is_as_declared = is_as_declared && bytes[i] == kUntouched;
   if (is_as_declared) return;
-  Throw(StatusCode::kUnsupported, where, " lays out its settings in a way that this oga does not know; ", kRemedy);
+  Throw(StatusCode::kUnsupported, Field{path}, Printable(path),
+        " lays out its settings in a way that this oga does not know; ", kRemedy);
 }
 
-LlgFunctions LookUpAll(const SharedLibrary& library, const std::string& where) {
+LlgFunctions LookUpAll(const SharedLibrary& library, const std::string& path) {
   LlgFunctions functions;
-#define OGA_LLG_LOOK_UP(name) LookUp(library, #name, where, functions.name)
+#define OGA_LLG_LOOK_UP(name) LookUp(library, #name, path, functions.name)
   OGA_LLG_LOOK_UP(llg_get_version);
   OGA_LLG_LOOK_UP(llg_new_tokenizer_v2);
   OGA_LLG_LOOK_UP(llg_free_tokenizer);
@@ -105,19 +108,20 @@ struct Llguidance {
 
 Llguidance Load(const std::string& path) {
   if (path.empty()) {
-    Throw(StatusCode::kUnsupported, "grammars need llguidance, which is not known here: ", kRemedy);
+    Throw(StatusCode::kUnsupported, Field{kGuidanceField},
+          "grammars need llguidance, which is not known here: ", kRemedy);
   }
   const std::string where = Printable(path);
   std::string reason;
   const SharedLibrary library = SharedLibrary::OpenExtensionModule(path, &reason);
   if (!library) {
-    Throw(StatusCode::kUnsupported, "grammars need llguidance, and ", where, " cannot be loaded: ", reason, "; ",
-          kRemedy);
+    Throw(StatusCode::kUnsupported, Field{kGuidanceField}, "grammars need llguidance, and ", where,
+          " cannot be loaded: ", reason, "; ", kRemedy);
   }
-  const LlgFunctions functions = LookUpAll(library, where);
+  const LlgFunctions functions = LookUpAll(library, path);
   const std::string version = VersionOf(functions);
-  CheckVersion(version, where);
-  CheckLayout(functions, where);
+  CheckVersion(version, path);
+  CheckLayout(functions, path);
   Llguidance loaded{functions, version, path, Message("llguidance ", Printable(version))};
   log::Info(Message("using ", loaded.name, " from ", where));
   return loaded;

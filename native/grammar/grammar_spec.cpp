@@ -4,9 +4,9 @@
 #include <array>
 
 #include "base/edit_distance.h"
-#include "base/error.h"
 #include "base/printable_text.h"
 #include "base/utf8.h"
+#include "grammar/grammar_errors.h"
 
 namespace oga::grammar {
 
@@ -25,31 +25,29 @@ constexpr std::array<TypeName, 5> kTypes{{{"json_schema", GrammarKind::kJsonSche
 
 [[noreturn]] void RefuseType(std::string_view type) {
   if (type.empty()) {
-    Throw(StatusCode::kInvalidArgument,
-          "the guidance type is empty; it must be json_schema, json_object, regex or lark_grammar");
+    RefuseGuidance("the guidance type is empty; it must be json_schema, json_object, regex or lark_grammar");
   }
   const auto nearest = std::min_element(kTypes.begin(), kTypes.end(), [&](const TypeName& a, const TypeName& b) {
     return EditDistance(type.substr(0, 40), a.name) < EditDistance(type.substr(0, 40), b.name);
   });
-  Throw(StatusCode::kInvalidArgument, "guidance type ", Quoted(type, 80),
-        " is not known; it must be json_schema, json_object, regex or lark_grammar (the nearest is ",
-        std::string(nearest->name), ")");
+  RefuseGuidance("guidance type ", Quoted(type, 80),
+                 " is not known; it must be json_schema, json_object, regex or lark_grammar (the nearest is ",
+                 std::string(nearest->name), ")");
 }
 
 void CheckText(GrammarKind kind, std::string_view text) {
   const char* const name = NameOf(kind);
-  if (text.empty()) Throw(StatusCode::kInvalidArgument, "the ", name, " is empty; give its text");
+  if (text.empty()) RefuseGuidance("the ", name, " is empty; give its text");
   const size_t most = kind == GrammarKind::kRegex ? kMaxRegexBytes : kMaxGrammarBytes;
   if (text.size() > most) {
-    Throw(StatusCode::kInvalidArgument, "the ", name, " has ", text.size(), " bytes; at most ", most,
-          " are allowed: make it smaller",
-          kind == GrammarKind::kRegex ? ", or list words in the enum of a JSON schema" : "");
+    RefuseGuidance("the ", name, " has ", text.size(), " bytes; at most ", most, " are allowed: make it smaller",
+                   kind == GrammarKind::kRegex ? ", or list words in the enum of a JSON schema" : "");
   }
   if (const size_t at = text.find('\0'); at != std::string_view::npos) {
-    Throw(StatusCode::kInvalidArgument, "the ", name, " has a NUL at byte ", at, "; it must be text");
+    RefuseGuidance("the ", name, " has a NUL at byte ", at, "; it must be text");
   }
   if (const size_t at = FindInvalidUtf8(text); at != std::string_view::npos) {
-    Throw(StatusCode::kInvalidArgument, "the ", name, " is not UTF-8 at byte ", at, "; encode it as UTF-8");
+    RefuseGuidance("the ", name, " is not UTF-8 at byte ", at, "; encode it as UTF-8");
   }
 }
 
@@ -72,16 +70,16 @@ GrammarSpec MakeGrammarSpec(std::string_view type, std::string_view text) {
   if (found->kind != GrammarKind::kJsonObject) {
     CheckText(found->kind, text);
   } else if (!text.empty()) {
-    Throw(StatusCode::kInvalidArgument, "guidance of type json_object takes no text, and ", Quoted(text, 80),
-          " was given; pass \"\", or use json_schema");
+    RefuseGuidance("guidance of type json_object takes no text, and ", Quoted(text, 80),
+                   " was given; pass \"\", or use json_schema");
   }
   return GrammarSpec{.kind = found->kind, .text = std::string(text)};
 }
 
 GrammarSpec MakeDelimitedSpec(TokenId opening_token, TokenId closing_token, std::string_view lark) {
   if (opening_token < 0 || closing_token < 0 || opening_token == closing_token) {
-    Throw(StatusCode::kInvalidArgument, "delimited guidance has the opening token ", opening_token,
-          " and the closing token ", closing_token, "; they must be two different ids of the vocabulary");
+    RefuseGuidance("delimited guidance has the opening token ", opening_token, " and the closing token ", closing_token,
+                   "; they must be two different ids of the vocabulary");
   }
   CheckText(GrammarKind::kDelimited, lark);
   return GrammarSpec{.kind = GrammarKind::kDelimited,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/error.h"
+#include "grammar/grammar_errors.h"
 #include "grammar/schema.h"
 
 namespace oga::grammar {
@@ -66,8 +66,7 @@ std::optional<size_t> SkipLiteral(std::string_view text, size_t at) {
 
 std::string PrepareLark(std::string_view text) {
   if (const size_t lines = CountLines(text); lines > kMaxLarkLines) {
-    Throw(StatusCode::kInvalidArgument, "the Lark grammar has ", lines, " lines; at most ", kMaxLarkLines,
-          " are allowed: make it smaller");
+    RefuseGuidance("the Lark grammar has ", lines, " lines; at most ", kMaxLarkLines, " are allowed: make it smaller");
   }
   std::string prepared;
   size_t schema_bytes = 0;
@@ -88,8 +87,8 @@ std::string PrepareLark(std::string_view text) {
     }
   }
   if (const size_t own_bytes = text.size() - schema_bytes; own_bytes > kMaxLarkBytes) {
-    Throw(StatusCode::kInvalidArgument, "the Lark grammar has ", own_bytes, " bytes beside its JSON schemas; at most ",
-          kMaxLarkBytes, " are allowed: make it smaller");
+    RefuseGuidance("the Lark grammar has ", own_bytes, " bytes beside its JSON schemas; at most ", kMaxLarkBytes,
+                   " are allowed: make it smaller");
   }
   return prepared;
 }

@@ -8,6 +8,7 @@
 #include "base/edit_distance.h"
 #include "base/error.h"
 #include "base/printable_text.h"
+#include "grammar/grammar_errors.h"
 #include "grammar/schema_json.h"
 #include "grammar/schema_keywords.h"
 #include "grammar/schema_pattern.h"
@@ -58,8 +59,8 @@ class SchemaBuilder {
 
   template <typename... Parts>
   [[noreturn]] void Refuse(std::string_view name, const Parts&... parts) const {
-    Throw(StatusCode::kInvalidArgument, "the keyword ", Quoted(name, 60), " at ", Printable(Place()).substr(0, 300),
-          " of the JSON schema ", parts...);
+    RefuseGuidance("the keyword ", Quoted(name, 60), " at ", Printable(Place()).substr(0, 300), " of the JSON schema ",
+                   parts...);
   }
 
   void RefuseFault(std::string_view name, const std::string& fault) const {
@@ -79,14 +80,13 @@ class SchemaBuilder {
 
   Json Schema(const Json& schema) {
     if (++subschemas_ > kMaxSubschemas) {
-      Throw(StatusCode::kInvalidArgument, "the JSON schema has more than ", kMaxSubschemas,
-            " subschemas; make it smaller");
+      RefuseGuidance("the JSON schema has more than ", kMaxSubschemas, " subschemas; make it smaller");
     }
     places_.insert(Place());
     if (schema.is_boolean()) return schema;
     if (!schema.is_object()) {
-      Throw(StatusCode::kInvalidArgument, "the JSON schema has at ", Printable(Place()).substr(0, 300), " ",
-            schema.type_name(), "; a schema is an object, true or false");
+      RefuseGuidance("the JSON schema has at ", Printable(Place()).substr(0, 300), " ", schema.type_name(),
+                     "; a schema is an object, true or false");
     }
     Json built = Json::object();
     for (const auto& [name, value] : schema.items()) AddKeyword(name, value, built);
@@ -238,8 +238,8 @@ class SchemaBuilder {
   void CheckReferences() const {
     for (const auto& [pointer, place] : references_) {
       if (pointer == "#" || places_.contains(pointer)) continue;
-      Throw(StatusCode::kInvalidArgument, "the keyword '$ref' at ", Printable(place).substr(0, 300),
-            " of the JSON schema points to ", Quoted(pointer, 200), ", where the document has no schema");
+      RefuseGuidance("the keyword '$ref' at ", Printable(place).substr(0, 300), " of the JSON schema points to ",
+                     Quoted(pointer, 200), ", where the document has no schema");
     }
   }
 

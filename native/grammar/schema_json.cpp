@@ -4,8 +4,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/error.h"
 #include "base/printable_text.h"
+#include "grammar/grammar_errors.h"
 #include "grammar/schema.h"
 
 namespace oga::grammar {
@@ -18,8 +18,8 @@ class Guard {
   bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
       if (depth >= kMaxSchemaDepth) {
-        Throw(StatusCode::kInvalidArgument, "the JSON schema is nested deeper than ", kMaxSchemaDepth,
-              " levels; move its inner parts into $defs");
+        RefuseGuidance("the JSON schema is nested deeper than ", kMaxSchemaDepth,
+                       " levels; move its inner parts into $defs");
       }
       const auto level = static_cast<size_t>(depth) + 1;
       if (names_.size() <= level) names_.resize(level + 1);
@@ -33,12 +33,10 @@ class Guard {
  private:
   static void AddName(std::unordered_set<std::string>& names, const std::string& name) {
     if (!names.insert(name).second) {
-      Throw(StatusCode::kInvalidArgument, "the JSON schema has the name ", Quoted(name, 80),
-            " twice in one object; remove one of them");
+      RefuseGuidance("the JSON schema has the name ", Quoted(name, 80), " twice in one object; remove one of them");
     }
     if (names.size() > static_cast<size_t>(kMaxNames)) {
-      Throw(StatusCode::kInvalidArgument, "the JSON schema has an object with more than ", kMaxNames,
-            " names; make it smaller");
+      RefuseGuidance("the JSON schema has an object with more than ", kMaxNames, " names; make it smaller");
     }
   }
 
@@ -62,7 +60,7 @@ Json ReadSchemaJson(std::string_view text) {
     return Json::parse(text.begin(), text.end(),
                        [&](int depth, Json::parse_event_t event, Json& parsed) { return guard(depth, event, parsed); });
   } catch (const nlohmann::json::exception& error) {
-    Throw(StatusCode::kInvalidArgument, "the JSON schema is no JSON: ", ReasonOf(error));
+    RefuseGuidance("the JSON schema is no JSON: ", ReasonOf(error));
   }
 }
 

@@ -42,9 +42,9 @@ class Bytes {
 };
 
 [[noreturn]] void ThrowTooLarge(const KvShape& shape, const std::string& wanted, const std::string& reason) {
-  Throw(StatusCode::kResourceExhausted, "the key-value cache of ", shape.num_blocks, " blocks of ",
-        shape.block_size_slots, " tokens over ", shape.num_layers, " layers needs ", wanted,
-        ", which the system does not give (", reason,
+  Throw(StatusCode::kResourceExhausted, Field{"engine.dynamic_batching.num_blocks"}, "the key-value cache of ",
+        shape.num_blocks, " blocks of ", shape.block_size_slots, " tokens over ", shape.num_layers, " layers needs ",
+        wanted, ", which the system does not give (", reason,
         "); set engine.dynamic_batching.num_blocks lower, or free memory");
 }
 

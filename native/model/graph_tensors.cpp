@@ -6,8 +6,10 @@
 
 namespace oga {
 
+std::string GraphTensors::KeyPath(const char* key) const { return Message("model.decoder.", side_, "s.", key); }
+
 std::string GraphTensors::Where(const std::string& name, const char* key) const {
-  return Message(Printable(graph_), ": ", side_, ' ', Quoted(name), " (model.decoder.", side_, "s.", key, ')');
+  return Message(Printable(graph_), ": ", side_, ' ', Quoted(name), " (", KeyPath(key), ')');
 }
 
 const ort::TensorInfo* GraphTensors::Find(const std::string& name) const {
@@ -19,7 +21,7 @@ const ort::TensorInfo& GraphTensors::Require(const std::string& name, const char
   if (const ort::TensorInfo* const tensor = Find(name)) return *tensor;
   std::string names;
   for (const ort::TensorInfo& tensor : tensors_) names += (names.empty() ? "" : ", ") + Printable(tensor.name);
-  Throw(StatusCode::kModelError, Where(name, key), " is not in the graph; its ", side_, "s are ", names);
+  Refuse(StatusCode::kModelError, name, key, " is not in the graph; its ", side_, "s are ", names);
 }
 
 void GraphTensors::RequireType(const ort::TensorInfo& tensor, const char* key,
@@ -27,22 +29,22 @@ void GraphTensors::RequireType(const ort::TensorInfo& tensor, const char* key,
   if (std::find(types.begin(), types.end(), tensor.type) != types.end()) return;
   std::string wanted;
   for (const ort::ElementType type : types) wanted += Message(wanted.empty() ? "" : " or ", ElementTypeName(type));
-  Throw(StatusCode::kModelError, Where(tensor.name, key), " has element type ", ElementTypeName(tensor.type), "; ",
-        wanted, " is wanted");
+  Refuse(StatusCode::kModelError, tensor.name, key, " has element type ", ElementTypeName(tensor.type), "; ", wanted,
+         " is wanted");
 }
 
 void GraphTensors::RequireRank(const ort::TensorInfo& tensor, const char* key, size_t rank, const char* shape) const {
   if (tensor.dims.size() == rank) return;
-  Throw(StatusCode::kModelError, Where(tensor.name, key), " has shape ", ort::ShapeText(tensor.dims), ", of rank ",
-        tensor.dims.size(), "; ", shape, " is wanted");
+  Refuse(StatusCode::kModelError, tensor.name, key, " has shape ", ort::ShapeText(tensor.dims), ", of rank ",
+         tensor.dims.size(), "; ", shape, " is wanted");
 }
 
 void GraphTensors::RequireDimension(const ort::TensorInfo& tensor, const char* key, size_t index, int64_t size,
                                     bool may_be_open, const char* config_key) const {
   const ort::Dimension& dim = tensor.dims[index];
   if (dim.is_fixed() ? dim.size == size : may_be_open) return;
-  Throw(StatusCode::kModelError, Where(tensor.name, key), " has shape ", ort::ShapeText(tensor.dims),
-        ", whose dimension ", index, " must be ", size, ", as ", config_key, " says");
+  Refuse(StatusCode::kModelError, tensor.name, key, " has shape ", ort::ShapeText(tensor.dims), ", whose dimension ",
+         index, " must be ", size, ", as ", config_key, " says");
 }
 
 }  // namespace oga

@@ -34,13 +34,20 @@ class GraphTensors {
   void RequireDimension(const ort::TensorInfo& tensor, const char* key, size_t index, int64_t size, bool may_be_open,
                         const char* config_key) const;
 
-  // The start of a message about `tensor`: file, side, name, and the config's key for it.
-  std::string Where(const std::string& name, const char* key) const;
+  // Throws an error about the tensor `name` that the config names at `key`, which is the error's field. The message begins
+  // with the file, the side, the name and the key.
+  template <typename... Parts>
+  [[noreturn]] void Refuse(StatusCode code, const std::string& name, const char* key, const Parts&... parts) const {
+    Throw(code, Field{KeyPath(key)}, Where(name, key), parts...);
+  }
 
   const std::vector<ort::TensorInfo>& all() const { return tensors_; }
   const std::string& graph() const { return graph_; }
 
  private:
+  std::string KeyPath(const char* key) const;
+  std::string Where(const std::string& name, const char* key) const;
+
   const std::vector<ort::TensorInfo>& tensors_;
   const char* side_;
   std::string graph_;

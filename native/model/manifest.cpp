@@ -68,8 +68,9 @@ class ManifestReader {
     if (!has_mask && (ids == nullptr || ids->dims.size() != 2)) return;
     const std::string sign = has_mask ? Message("has the input ", Quoted(mask_name))
                                       : Message("takes input_ids of shape ", ort::ShapeText(ids->dims));
-    Throw(StatusCode::kUnsupported, Printable(inputs_.graph()), " is a plain export: it ", sign, " and no input ",
-          Quoted(names().block_table), " (model.decoder.inputs.block_table). oga runs decoders with a paged cache; ",
+    Throw(StatusCode::kUnsupported, Field{inputs_.graph()}, Printable(inputs_.graph()), " is a plain export: it ", sign,
+          " and no input ", Quoted(names().block_table),
+          " (model.decoder.inputs.block_table). oga runs decoders with a paged cache; ",
           "convert the folder once with: oga convert ", Quoted(config_.folder()), " NEW_FOLDER");
   }
 
@@ -77,9 +78,9 @@ class ManifestReader {
     const bool named = !names().block_table_windowed.empty();
     const std::string name = named ? names().block_table_windowed : "block_table_windowed";
     if (!named && inputs_.Find(name) == nullptr) return;
-    Throw(StatusCode::kUnsupported, inputs_.Where(name, "block_table_windowed"),
-          ": ring tables of sliding-window layers are not built; export the model with full block tables ",
-          "(attribute local_window_size on its PagedAttention nodes)");
+    inputs_.Refuse(StatusCode::kUnsupported, name, "block_table_windowed",
+                   ": ring tables of sliding-window layers are not built; export the model with full block tables ",
+                   "(attribute local_window_size on its PagedAttention nodes)");
   }
 
   const ort::TensorInfo& Vector(const std::string& name, const char* key, std::initializer_list<ElementType> types,
@@ -140,8 +141,8 @@ class ManifestReader {
     const ort::TensorInfo& cache = side.Require(name, key);
     const auto is_kept = [&](const auto& types) { return types.first == cache.type; };
     if (std::none_of(std::begin(kCacheTypes), std::end(kCacheTypes), is_kept)) {
-      Throw(StatusCode::kUnsupported, side.Where(name, key), " has element type ", ElementTypeName(cache.type),
-            "; this build keeps caches of float, float16, bfloat16 and int8");
+      side.Refuse(StatusCode::kUnsupported, name, key, " has element type ", ElementTypeName(cache.type),
+                  "; this build keeps caches of float, float16, bfloat16 and int8");
     }
     if (*type == ElementType::kUndefined) *type = cache.type;
     side.RequireType(cache, key, {*type});
@@ -183,11 +184,11 @@ class ManifestReader {
     const std::string& rows = inputs_.Require(names().past_sequence_lengths, "past_sequence_lengths").dims[0].symbol;
     if (!symbol.empty() && symbol == tokens && symbol != rows) return LogitsRows::kPerToken;
     if (!symbol.empty() && symbol == rows && symbol != tokens) return LogitsRows::kPerRow;
-    Throw(StatusCode::kModelError, outputs_.Where(logits.name, "logits"), " has shape ", ort::ShapeText(logits.dims),
-          ", and the name of its first dimension must tell which tokens get logits: that of input_ids (",
-          tokens.empty() ? "unnamed" : Quoted(tokens), ") for every token, that of past_sequence_lengths (",
-          rows.empty() ? "unnamed" : Quoted(rows),
-          ") for the last token of each row; or the graph takes model.decoder.inputs.logits_indices");
+    outputs_.Refuse(StatusCode::kModelError, logits.name, "logits", " has shape ", ort::ShapeText(logits.dims),
+                    ", and the name of its first dimension must tell which tokens get logits: that of input_ids (",
+                    tokens.empty() ? "unnamed" : Quoted(tokens), ") for every token, that of past_sequence_lengths (",
+                    rows.empty() ? "unnamed" : Quoted(rows),
+                    ") for the last token of each row; or the graph takes model.decoder.inputs.logits_indices");
   }
 
   bool IsKnownInput(const std::string& name) const {
@@ -208,12 +209,12 @@ class ManifestReader {
       if (IsKnownInput(input.name)) continue;
       const std::string where = Message(Printable(inputs_.graph()), ": input ", Quoted(input.name));
       if (IsLayerName(input.name, names().past_key_names) || IsLayerName(input.name, names().past_value_names)) {
-        Throw(StatusCode::kModelError, where,
+        Throw(StatusCode::kModelError, Field{inputs_.graph()}, where,
               " is the cache of a layer that the config does not have: ", "model.decoder.num_hidden_layers is ",
               config_.decoder().num_hidden_layers, " and ", manifest_.layers.size(),
               " of the layers have a paged cache");
       }
-      Throw(StatusCode::kModelError, where, " of shape ", ort::ShapeText(input.dims),
+      Throw(StatusCode::kModelError, Field{inputs_.graph()}, where, " of shape ", ort::ShapeText(input.dims),
             " is not named in model.decoder.inputs, so nothing would fill it; name it there if it is one of ",
             "position_ids, logits_indices or attention_metadata under another name, else this build cannot run it");
     }

@@ -15,7 +15,7 @@ class ModelExecutor {
 
   // Runs one step. May write keys and values of the batch's own positions into cache blocks the batch maps, and the
   // targets of its block copies; nothing else is visible. Reports every failure by status; an exception that escapes is
-  // treated as kFatal.
+  // treated as kFatal, a ContractError as the broken promise it is.
   virtual ExecutionResult Execute(const ExecutionBatch& batch) = 0;
 
   // Width of a logits row.

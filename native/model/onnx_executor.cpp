@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "base/error.h"
+#include "model/execution_failure.h"
 
 namespace oga {
 
@@ -15,8 +17,9 @@ constexpr size_t kLargeStepTokens = 256;
 KvShape ShapeOf(const DecoderManifest& manifest, const EngineLimits& limits) {
   const auto require = [](int64_t fixed, uint32_t found, const char* what, const char* key) {
     if (fixed < 0 || fixed == found) return;
-    Throw(StatusCode::kInvalidArgument, "the graph fixes its caches to a ", what, " of ", fixed, ", but the engine ",
-          "has ", found, "; set engine.dynamic_batching.", key, " to ", fixed);
+    const std::string path = Message("engine.dynamic_batching.", key);
+    Throw(StatusCode::kInvalidArgument, Field{path}, "the graph fixes its caches to a ", what, " of ", fixed,
+          ", but the engine has ", found, "; set ", path, " to ", fixed);
   };
   require(manifest.fixed_block_size, limits.block_size_slots, "block size", "block_size");
   require(manifest.fixed_num_blocks, limits.num_blocks, "number of blocks", "num_blocks");
@@ -36,31 +39,6 @@ ort::ElementType ElementOf(CacheType type) {
     case CacheType::kInt8: return ort::ElementType::kInt8;
   }
   return ort::ElementType::kFloat;
-}
-
-ExecutionStatus StatusOf(const Error& error) {
-  const bool out_of_memory = error.code() == StatusCode::kResourceExhausted || error.code() == StatusCode::kOutOfMemory;
-  return out_of_memory ? ExecutionStatus::kCapacityExceeded : ExecutionStatus::kFatal;
-}
-
-// The result for the exception being handled; call it inside a catch block only.
-ExecutionResult ResultOfCurrentException() noexcept {
-  ExecutionResult result;
-  result.status = ExecutionStatus::kFatal;
-  try {
-    throw;
-  } catch (const Error& error) {
-    result.status = StatusOf(error);
-    try {
-      result.message = error.message();
-    } catch (...) {
-      // Without memory for the sentence the status still says it.
-    }
-  } catch (const std::bad_alloc&) {
-    result.status = ExecutionStatus::kCapacityExceeded;
-  } catch (...) {
-  }
-  return result;
 }
 
 // A graph with one row of logits per row of the batch cannot give those of another token.
@@ -111,8 +89,10 @@ ExecutionResult OnnxExecutor::Execute(const ExecutionBatch& batch) {
     ExecutionResult result;
     result.logits = Run(batch);
     return result;
+  } catch (const ContractError&) {
+    throw;
   } catch (...) {
-    return ResultOfCurrentException();
+    return FailureOfCurrentException(ExecutionStatus::kCapacityExceeded);
   }
 }
 

@@ -42,21 +42,23 @@ Library CheckLibrary(const SharedLibrary& opened, const std::string& path, const
   const std::string where = Message(Printable(path), " (", origin, ")");
   void* const symbol = opened.Find("OrtGetApiBase");
   if (symbol == nullptr) {
-    Throw(StatusCode::kIoError, where, " is not an ONNX Runtime library: it has no symbol OrtGetApiBase. ", Wanted(),
-          kRemedy);
+    Throw(StatusCode::kIoError, Field{path}, where, " is not an ONNX Runtime library: it has no symbol OrtGetApiBase. ",
+          Wanted(), kRemedy);
   }
   const abi::ApiBase* const base = reinterpret_cast<abi::GetApiBase>(symbol)();
   const char* const version = base == nullptr ? nullptr : base->GetVersionString();
   if (version == nullptr) {
-    Throw(StatusCode::kIoError, where, " is a broken ONNX Runtime: it reports no version. ", Wanted(), kRemedy);
+    Throw(StatusCode::kIoError, Field{path}, where, " is a broken ONNX Runtime: it reports no version. ", Wanted(),
+          kRemedy);
   }
   Library library{nullptr, version, PathOfSymbol(symbol, path), Message("onnxruntime ", version)};
   if (!library.IsAtLeast(kMinimumMajor, kMinimumMinor)) {
-    Throw(StatusCode::kUnsupported, "onnxruntime ", version, " at ", where, " cannot be used: ", Wanted(), kRemedy);
+    Throw(StatusCode::kUnsupported, Field{path}, "onnxruntime ", version, " at ", where, " cannot be used: ", Wanted(),
+          kRemedy);
   }
   const void* const* const table = base->GetApi(abi::kApiVersion);
   if (table == nullptr) {
-    Throw(StatusCode::kUnsupported, "onnxruntime ", version, " at ", where, " does not offer API version ",
+    Throw(StatusCode::kUnsupported, Field{path}, "onnxruntime ", version, " at ", where, " does not offer API version ",
           abi::kApiVersion, ", though ", Wanted(), kRemedy);
   }
   library.api = ReadTable(table);
@@ -122,14 +124,14 @@ bool Library::IsAtLeast(int major, int minor) const {
 
 Library OpenLibrary(const std::string& path, const std::string& origin) {
   if (IsMissingFile(path)) {
-    Throw(StatusCode::kNotFound, "the ONNX Runtime library ", Printable(path), " (", origin, ") does not exist. ",
-          Wanted(), kRemedy);
+    Throw(StatusCode::kNotFound, Field{path}, "the ONNX Runtime library ", Printable(path), " (", origin,
+          ") does not exist. ", Wanted(), kRemedy);
   }
   std::string reason;
   const SharedLibrary opened = SharedLibrary::Open(path, &reason);
   if (!opened) {
-    Throw(StatusCode::kIoError, "cannot load the ONNX Runtime library ", Printable(path), " (", origin, "): ", reason,
-          ". ", Wanted(), kRemedy);
+    Throw(StatusCode::kIoError, Field{path}, "cannot load the ONNX Runtime library ", Printable(path), " (", origin,
+          "): ", reason, ". ", Wanted(), kRemedy);
   }
   return CheckLibrary(opened, path, origin);
 }

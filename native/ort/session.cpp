@@ -56,8 +56,9 @@ Session::Session(const std::string& model_path, SessionOptions options)
   const auto session_options = MakeOptions(options);
   operators_ = std::move(options.operators);
   const RuntimeCall call;
-  session_ = Make<abi::Session>(Api().CreateSession, Message("cannot load ", Printable(model_path)),
-                                environment_->handle(), model_path.c_str(), session_options.get());
+  session_ =
+      Make<abi::Session>(Api().CreateSession, DoingWithFile{Message("cannot load ", Printable(model_path)), model_path},
+                         environment_->handle(), model_path.c_str(), session_options.get());
   keep_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
   shrink_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
   Check(Api().AddRunConfigEntry(shrink_arena_.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"),

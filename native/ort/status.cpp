@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <new>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/printable_text.h"
 #include "ort/abi.h"
@@ -12,8 +15,8 @@ namespace oga::ort {
 
 namespace {
 
-constexpr const char* kOpenMark = "{oga:";
-constexpr const char* kCloseMark = "{/oga}";
+constexpr std::string_view kOpenMark = "{oga:";
+constexpr std::string_view kCloseMark = "{/oga}";
 
 bool ReadsLikeOutOfMemory(const std::string& message) {
   for (const char* sign : {"bad_alloc", "Failed to allocate", "BFCArena", "out of memory"}) {
@@ -40,26 +43,37 @@ StatusCode CodeOf(abi::ErrorCode code, const std::string& message) {
   }
 }
 
-// Splits "... {oga:4} sentence {/oga} ..." into code and sentence; false when there is no whole mark.
-bool FindMarkedError(const std::string& message, StatusCode* code, std::string* sentence) {
-  const size_t open = message.find(kOpenMark);
-  if (open == std::string::npos) return false;
-  const size_t digits = open + std::char_traits<char>::length(kOpenMark);
-  const size_t close = message.find(kCloseMark, digits);
-  if (close == std::string::npos) return false;
-  uint32_t number = 0;
-  const auto parsed = std::from_chars(message.data() + digits, message.data() + close, number);
-  if (parsed.ec != std::errc() || parsed.ptr == message.data() + close || *parsed.ptr != '}') return false;
-  *code = static_cast<StatusCode>(number);
-  sentence->assign(parsed.ptr + 1, message.data() + close);
-  return true;
+// Reads a number that `stop` follows, and returns what is behind that; nothing when it is not so.
+template <typename Number>
+std::optional<std::string_view> ReadUpTo(std::string_view text, char stop, Number* number) {
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, *number);
+  if (parsed.ec != std::errc() || parsed.ptr == end || *parsed.ptr != stop) return std::nullopt;
+  return text.substr(static_cast<size_t>(parsed.ptr + 1 - text.data()));
 }
 
-[[noreturn]] void ThrowStatus(abi::Status* status, const std::string& doing) {
+// The error of "... {oga:CODE,BYTES}FIELD sentence{/oga} ...", whose field has so many bytes; nothing when there is no whole
+// mark.
+std::optional<Error> FindMarkedError(std::string_view message) {
+  const size_t open = message.find(kOpenMark);
+  if (open == std::string_view::npos) return std::nullopt;
+  uint32_t code = 0;
+  size_t field_bytes = 0;
+  auto rest = ReadUpTo(message.substr(open + kOpenMark.size()), ',', &code);
+  if (rest) rest = ReadUpTo(*rest, '}', &field_bytes);
+  if (!rest || rest->size() <= field_bytes || (*rest)[field_bytes] != ' ') return std::nullopt;
+  const std::string_view sentence = rest->substr(field_bytes + 1);
+  const size_t close = sentence.find(kCloseMark);
+  if (close == std::string_view::npos) return std::nullopt;
+  return Error(static_cast<StatusCode>(code), Field{std::string(rest->substr(0, field_bytes))},
+               std::string(sentence.substr(0, close)));
+}
+
+[[noreturn]] void ThrowStatus(abi::Status* status, const std::string& doing, Field field = {}) {
   const abi::ErrorCode code = Api().GetErrorCode(status);
   const std::string message = Api().GetErrorMessage(status);
   Api().ReleaseStatus(status);
-  throw DecodeError(static_cast<int>(code), message, doing);
+  throw DecodeError(static_cast<int>(code), message, doing, std::move(field));
 }
 
 abi::Status* StatusOf(const Error& error) {
@@ -78,6 +92,10 @@ void Check(abi::Status* status, const char* doing) {
   if (status != nullptr) ThrowStatus(status, doing);
 }
 
+void Check(abi::Status* status, const DoingWithFile& call) {
+  if (status != nullptr) ThrowStatus(status, call.doing, Field{call.path});
+}
+
 bool Succeeded(abi::Status* status) noexcept {
   if (status == nullptr) return true;
   Api().ReleaseStatus(status);
@@ -85,14 +103,13 @@ bool Succeeded(abi::Status* status) noexcept {
 }
 
 std::string EncodeError(const Error& error) {
-  return Message(kOpenMark, static_cast<uint32_t>(error.code()), '}', error.message(), kCloseMark);
+  return Message(std::string(kOpenMark), static_cast<uint32_t>(error.code()), ',', error.field().size(), '}',
+                 error.field(), ' ', error.message(), std::string(kCloseMark));
 }
 
-Error DecodeError(int runtime_code, const std::string& runtime_message, const std::string& doing) {
-  StatusCode code = StatusCode::kInternal;
-  std::string sentence;
-  if (FindMarkedError(runtime_message, &code, &sentence)) return Error(code, std::move(sentence));
-  return Error(CodeOf(static_cast<abi::ErrorCode>(runtime_code), runtime_message),
+Error DecodeError(int runtime_code, const std::string& runtime_message, const std::string& doing, Field field) {
+  if (std::optional<Error> ours = FindMarkedError(runtime_message)) return *std::move(ours);
+  return Error(CodeOf(static_cast<abi::ErrorCode>(runtime_code), runtime_message), std::move(field),
                Message(doing, ": onnxruntime says: ", Printable(OneLine(runtime_message))));
 }
 

@@ -1,7 +1,7 @@
 // The runtime's statuses as our errors, and our errors carried through the runtime.
 //
 // An Error thrown inside an operator becomes a status; the runtime wraps its text in its own and hands it back from the
-// call that ran the operator. The code and the sentence are marked in that text, so the caller sees our Error again.
+// call that ran the operator. Code, field and sentence are marked in that text, so the caller sees our Error again.
 #pragma once
 
 #include <string>
@@ -19,6 +19,13 @@ struct Status;
 void Check(abi::Status* status, const std::string& doing);
 void Check(abi::Status* status, const char* doing);
 
+// The same of a call that is about one file, which becomes the error's field.
+struct DoingWithFile {
+  std::string doing;
+  std::string path;
+};
+void Check(abi::Status* status, const DoingWithFile& call);
+
 // Takes ownership of `status`; true when it is a success. For questions whose answer may be "there is none".
 bool Succeeded(abi::Status* status) noexcept;
 
@@ -26,8 +33,8 @@ bool Succeeded(abi::Status* status) noexcept;
 std::string EncodeError(const Error& error);
 
 // The Error that a runtime failure stands for: ours when one travelled inside `runtime_message`, else one that begins
-// with `doing`. `runtime_code` is the runtime's own number.
-Error DecodeError(int runtime_code, const std::string& runtime_message, const std::string& doing);
+// with `doing` and has `field`. `runtime_code` is the runtime's own number.
+Error DecodeError(int runtime_code, const std::string& runtime_message, const std::string& doing, Field field = {});
 
 // The status for the exception being handled; call it inside a catch block only.
 abi::Status* StatusOfCurrentException() noexcept;

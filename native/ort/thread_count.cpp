@@ -75,8 +75,8 @@ std::optional<double> CgroupCpuQuota(const std::string& membership_file, const s
 int ParseThreadCount(const std::string& text) {
   const auto value = ParseInteger(text);
   if (!value || *value < 1 || *value > kMaxThreads) {
-    Throw(StatusCode::kInvalidArgument, "OGA_NUM_THREADS is \"", text, "\"; it must be a whole number from 1 to ",
-          kMaxThreads, ", or not set");
+    Throw(StatusCode::kInvalidArgument, Field{"OGA_NUM_THREADS"}, "OGA_NUM_THREADS is \"", text,
+          "\"; it must be a whole number from 1 to ", kMaxThreads, ", or not set");
   }
   return static_cast<int>(*value);
 }

@@ -1,19 +1,19 @@
 #include "search/sampling_rules.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <type_traits>
 
 #include "base/edit_distance.h"
 #include "base/error.h"
 #include "base/printable_text.h"
+#include "search/refuse_option.h"
 #include "search/token_rules.h"
 
 namespace oga::search {
 
 namespace {
-
-constexpr StatusCode kRefused = StatusCode::kInvalidArgument;
 
 bool IsInteger(const SamplingOption& option) {
   return std::visit([](auto fields) { return std::is_integral_v<typename decltype(fields)::Value>; }, option.fields);
@@ -49,40 +49,46 @@ std::string PinningField(const SamplingOptions& options, const SearchDefaults& d
 
 bool AsksForGreedy(const SamplingOptions& options) { return options.temperature == 0.0f || options.top_k == 1; }
 
-// A set option that only sampling reads, as "top_p = 0.5"; empty when there is none.
-std::string OptionOnlySamplingReads(const SamplingOptions& options) {
+struct SetOption {
+  std::string_view name;
+  std::string value;
+};
+
+// A set option that only sampling reads; none when there is none.
+std::optional<SetOption> OptionOnlySamplingReads(const SamplingOptions& options) {
   for (const SamplingOption& option : kSamplingOptions) {
     if (option.stage != OptionStage::kWarper) continue;
-    const std::string text = std::visit(
+    const std::string value = std::visit(
         [&](auto fields) {
           const auto& asked = options.*fields.asked;
           const bool acts = asked && *asked != fields.off && *asked != fields.also_off;
-          return acts ? Message(std::string(option.name), " = ", *asked) : std::string();
+          return acts ? Message(*asked) : std::string();
         },
         option.fields);
-    if (!text.empty()) return text;
+    if (!value.empty()) return SetOption{option.name, value};
   }
-  return {};
+  return std::nullopt;
 }
 
 // Decides between greedy and sampling and refuses a combination in which an option would silently not act.
 bool ResolveGreedy(const SamplingOptions& options, const SearchDefaults& defaults) {
-  const std::string ignored = OptionOnlySamplingReads(options);
+  const std::optional<SetOption> ignored = OptionOnlySamplingReads(options);
   if (!options.do_sample.value_or(defaults.do_sample)) {
-    if (ignored.empty()) return true;
-    Throw(kRefused, ignored, " has no effect on a greedy turn (do_sample is false",
-          options.do_sample ? "" : " in the model's search section", "); set do_sample to true, or unset the option");
+    if (!ignored) return true;
+    RefuseOption(ignored->name, " = ", ignored->value, " has no effect on a greedy turn (do_sample is false",
+                 options.do_sample ? "" : " in the model's search section",
+                 "); set do_sample to true, or unset the option");
   }
   if (AsksForGreedy(options)) return true;
   const std::string pin = PinningField(options, defaults);
   if (pin.empty()) return false;
   if (options.do_sample) {
-    Throw(kRefused, "do_sample is true but the model's config pins greedy search with ", pin,
-          "; set that option on the turn too");
+    RefuseOption("do_sample", " is true but the model's config pins greedy search with ", pin,
+                 "; set that option on the turn too");
   }
-  if (ignored.empty()) return true;
-  Throw(kRefused, ignored, " has no effect: the model's config pins greedy search with ", pin,
-        "; set that option on the turn too, or unset this one");
+  if (!ignored) return true;
+  RefuseOption(ignored->name, " = ", ignored->value, " has no effect: the model's config pins greedy search with ", pin,
+               "; set that option on the turn too, or unset this one");
 }
 
 void ResolveScalars(const SamplingOptions& options, const SearchDefaults& defaults, SamplingSettings& settings) {
@@ -111,13 +117,13 @@ const SamplingOption& FindOption(std::string_view name) {
     nearest = &option;
     nearest_distance = distance;
   }
-  Throw(kRefused, Quoted(name), " is no turn option; the nearest one is '", std::string(nearest->name), "'");
+  Throw(StatusCode::kInvalidArgument, Field{std::string(name)}, Quoted(name),
+        " is no turn option; the nearest one is '", std::string(nearest->name), "'");
 }
 
 void CheckNumber(const SamplingOption& option, double value) {
-  const std::string name(option.name);
   if (std::holds_alternative<OptionFields<bool>>(option.fields)) {
-    Throw(kRefused, name, " is true or false, not a number; set it as a bool");
+    RefuseOption(option.name, " is true or false, not a number; set it as a bool");
   }
   const OptionRange& range = option.range;
   bool legal = value >= range.min && value <= range.max;  // false for NaN
@@ -129,15 +135,15 @@ void CheckNumber(const SamplingOption& option, double value) {
   }
   if (legal) return;
   const std::string note = *option.note == '\0' ? "" : Message(" (", option.note, ")");
-  Throw(kRefused, name, " is ", NumberText(option, value), "; it must be ", Wanted(option), note);
+  RefuseOption(option.name, " is ", NumberText(option, value), "; it must be ", Wanted(option), note);
 }
 
 SamplingSettings Resolve(const SamplingOptions& options, const SearchDefaults& defaults, const Vocabulary& vocabulary) {
   SamplingSettings settings;
   ResolveScalars(options, defaults, settings);
   if (settings.max_generated_tokens != 0 && settings.min_generated_tokens > settings.max_generated_tokens) {
-    Throw(kRefused, "min_generated_tokens is ", settings.min_generated_tokens, " but max_generated_tokens is ",
-          settings.max_generated_tokens, "; the minimum must not exceed the maximum");
+    RefuseOption("min_generated_tokens", " is ", settings.min_generated_tokens, " but max_generated_tokens is ",
+                 settings.max_generated_tokens, "; the minimum must not exceed the maximum");
   }
   if (settings.top_k >= vocabulary.sampleable) settings.top_k = 0;
   settings.seed = options.seed;

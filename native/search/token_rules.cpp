@@ -5,17 +5,16 @@
 
 #include "base/error.h"
 #include "search/bitmask.h"
+#include "search/refuse_option.h"
 
 namespace oga::search {
 
 namespace {
 
-constexpr StatusCode kRefused = StatusCode::kInvalidArgument;
-
 void CheckKnown(std::span<const TokenId> tokens, const char* option, const Vocabulary& vocabulary) {
   for (const TokenId token : tokens) {
     if (token < vocabulary.size) continue;
-    Throw(kRefused, option, " names token ", token, "; the vocabulary has ids 0 to ", vocabulary.size - 1);
+    RefuseOption(option, " names token ", token, "; the vocabulary has ids 0 to ", vocabulary.size - 1);
   }
 }
 
@@ -51,7 +50,7 @@ void CheckSomeTokenIsLeft(const SamplingSettings& settings, const Vocabulary& vo
   for (TokenId token = 0; token < vocabulary.sampleable; ++token) {
     if (HasBit(left, token)) return;
   }
-  Throw(kRefused,
+  Throw(StatusCode::kInvalidArgument,
         "no token is left to choose: allowed_tokens, banned_sequences and what min_generated_tokens keeps back ",
         "(stop_tokens and the model's EOS ids) exclude every one; loosen one of them");
 }
@@ -60,21 +59,21 @@ void CheckSomeTokenIsLeft(const SamplingSettings& settings, const Vocabulary& vo
 
 void CheckTopLogprobs(int32_t top, const char* option) {
   if (top >= 0 && top <= LogprobOptions::kMaxTop) return;
-  Throw(kRefused, option, " is ", top, "; it must be from 0 to ", LogprobOptions::kMaxTop,
-        " of the most likely tokens, or unset");
+  RefuseOption(option, " is ", top, "; it must be from 0 to ", LogprobOptions::kMaxTop,
+               " of the most likely tokens, or unset");
 }
 
 void CheckLogprobTokens(std::span<const TokenId> tokens) {
   CheckTokens(tokens, "logprob_tokens");
   if (tokens.size() > LogprobOptions::kMaxTokens) {
-    Throw(kRefused, "logprob_tokens names ", tokens.size(), " tokens; a turn takes at most ",
-          LogprobOptions::kMaxTokens);
+    RefuseOption("logprob_tokens", " names ", tokens.size(), " tokens; a turn takes at most ",
+                 LogprobOptions::kMaxTokens);
   }
 }
 
 void CheckTokens(std::span<const TokenId> tokens, const char* option) {
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] < 0) Throw(kRefused, option, " has ", tokens[i], " at index ", i, "; token ids are at least 0");
+    if (tokens[i] < 0) RefuseOption(option, " has ", tokens[i], " at index ", i, "; token ids are at least 0");
   }
 }
 
@@ -84,19 +83,19 @@ void CheckBiases(std::span<const TokenBias> biases) {
   for (const TokenBias& bias : biases) {
     tokens.push_back(bias.token);
     if (std::isfinite(bias.bias)) continue;
-    Throw(kRefused, "logit_bias of token ", bias.token, " is ", bias.bias,
-          "; it must be finite (to exclude a token, use banned_sequences)");
+    RefuseOption("logit_bias", " of token ", bias.token, " is ", bias.bias,
+                 "; it must be finite (to exclude a token, use banned_sequences)");
   }
   CheckTokens(tokens, "logit_bias");
   std::sort(tokens.begin(), tokens.end());
   const auto twice = std::adjacent_find(tokens.begin(), tokens.end());
-  if (twice != tokens.end()) Throw(kRefused, "logit_bias names token ", *twice, " twice; give each token one bias");
+  if (twice != tokens.end()) RefuseOption("logit_bias", " names token ", *twice, " twice; give each token one bias");
 }
 
 void CheckBannedSequences(std::span<const std::vector<TokenId>> sequences) {
   for (size_t i = 0; i < sequences.size(); ++i) {
     if (sequences[i].empty()) {
-      Throw(kRefused, "banned_sequences has an empty sequence at index ", i, "; a sequence needs at least one token");
+      RefuseOption("banned_sequences", " has an empty sequence at index ", i, "; a sequence needs at least one token");
     }
     CheckTokens(sequences[i], "banned_sequences");
   }

@@ -106,8 +106,8 @@ void AppendAddedTokens(const JsonObject& settings, const JsonValue& added_tokens
     if (content.empty() || FindByContent(added, content) != added.end()) continue;
     Append(std::move(entry.token), vocabulary, added);
     if (added.back().id != entry.id) {
-      Throw(StatusCode::kInvalidArgument, Where(entry.origin->source, entry.origin->line), "the token ",
-            Quoted(content, 60), " has the id ", entry.id, " here, but ", added.back().id,
+      Throw(StatusCode::kInvalidArgument, Field{*entry.origin->source}, Where(entry.origin->source, entry.origin->line),
+            "the token ", Quoted(content, 60), " has the id ", entry.id, " here, but ", added.back().id,
             " by tokenizer.json, which does not list it; add it there");
     }
   }

@@ -54,8 +54,8 @@ void BpeModel::ReadMerges(const std::vector<Merge>& merges, const std::string& s
                                           vocabulary_.Find(left + right)};
     if (!ids[0] || !ids[1] || !ids[2]) {
       const std::string missing = !ids[0] ? left : !ids[1] ? right : left + right;
-      Throw(StatusCode::kInvalidArgument, source, ": model.merges[", rank, "] needs the token ", Quoted(missing, 60),
-            ", which model.vocab lacks");
+      Throw(StatusCode::kInvalidArgument, Field{"model.merges"}, source, ": model.merges[", rank, "] needs the token ",
+            Quoted(missing, 60), ", which model.vocab lacks");
     }
     rules_.insert_or_assign(PairKey(*ids[0], *ids[1]), Rule{static_cast<uint32_t>(rank), *ids[2]});
   }

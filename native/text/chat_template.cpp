@@ -55,7 +55,8 @@ void CheckMessages(const std::string& messages) {
     }
     for (const JsonMember& member : message.value().members) {
       if (member.value.kind == Kind::kString) continue;
-      Throw(StatusCode::kUnsupported, JoinPath(message.path(), member.name), " is ", Describe(member.value),
+      const std::string path = JoinPath(message.path(), member.name);
+      Throw(StatusCode::kUnsupported, Field{path}, path, " is ", Describe(member.value),
             "; messages of text only are rendered here. Render others in Python with oga.ChatTemplate");
     }
   }
@@ -76,7 +77,7 @@ std::string ReadChatTemplate(const Tokenizer& tokenizer) {
     found = chosen;
   }
   if (found != nullptr && found->kind == Kind::kString) return found->text;
-  Throw(StatusCode::kNotFound, "there is no chat template, neither ", Quoted(path),
+  Throw(StatusCode::kNotFound, Field{"template_str"}, "there is no chat template, neither ", Quoted(path),
         " nor a chat_template in tokenizer_config.json; give one, or encode the text of the conversation directly");
 }
 

@@ -54,16 +54,16 @@ struct Functions {
 // --- Finding it -------------------------------------------------------------------------------------------------------
 
 template <typename Function>
-void LookUp(const SharedLibrary& library, const char* name, const std::string& where, Function& function) {
+void LookUp(const SharedLibrary& library, const char* name, const std::string& path, Function& function) {
   function = reinterpret_cast<Function>(library.Find(name));
   if (function != nullptr) return;
-  Throw(StatusCode::kUnsupported, where, " is not a usable onnxruntime-extensions: it has no function ", name, "; ",
-        kRemedy);
+  Throw(StatusCode::kUnsupported, Field{path}, Printable(path),
+        " is not a usable onnxruntime-extensions: it has no function ", name, "; ", kRemedy);
 }
 
-Functions LookUpAll(const SharedLibrary& library, const std::string& where) {
+Functions LookUpAll(const SharedLibrary& library, const std::string& path) {
   Functions functions;
-#define OGA_ORTX_LOOK_UP(name) LookUp(library, #name, where, functions.name)
+#define OGA_ORTX_LOOK_UP(name) LookUp(library, #name, path, functions.name)
   OGA_ORTX_LOOK_UP(OrtxGetAPIVersion);
   OGA_ORTX_LOOK_UP(OrtxGetLastErrorMessage);
   OGA_ORTX_LOOK_UP(OrtxDispose);
@@ -75,8 +75,8 @@ Functions LookUpAll(const SharedLibrary& library, const std::string& where) {
 #undef OGA_ORTX_LOOK_UP
   const int version = functions.OrtxGetAPIVersion();
   if (version != kApiVersion) {
-    Throw(StatusCode::kUnsupported, where, " has API version ", version, "; oga knows version ", kApiVersion, "; ",
-          kRemedy);
+    Throw(StatusCode::kUnsupported, Field{path}, Printable(path), " has API version ", version, "; oga knows version ",
+          kApiVersion, "; ", kRemedy);
   }
   return functions;
 }
@@ -94,10 +94,10 @@ Extensions Load(const std::string& path) {
   std::string reason;
   const SharedLibrary library = SharedLibrary::OpenExtensionModule(path, &reason);
   if (!library) {
-    Throw(StatusCode::kUnsupported, "chat templates need onnxruntime-extensions, and ", Printable(path),
+    Throw(StatusCode::kUnsupported, Field{path}, "chat templates need onnxruntime-extensions, and ", Printable(path),
           " cannot be loaded: ", reason, "; ", kRemedy);
   }
-  Extensions extensions{LookUpAll(library, Printable(path)), path};
+  Extensions extensions{LookUpAll(library, path), path};
   log::Info(Message("using onnxruntime-extensions from ", Printable(path)));
   return extensions;
 }

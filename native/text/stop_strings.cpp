@@ -9,27 +9,30 @@ namespace oga {
 
 namespace {
 
-constexpr StatusCode kRefused = StatusCode::kInvalidArgument;
+template <typename... Parts>
+[[noreturn]] void Refuse(const Parts&... parts) {
+  Throw(StatusCode::kInvalidArgument, Field{"stop_strings"}, parts...);
+}
 
 }  // namespace
 
 void StopStrings::Check(std::span<const std::string> strings) {
   if (strings.size() > kMaxStrings) {
-    Throw(kRefused, "there are ", strings.size(), " stop strings; a turn takes at most ", kMaxStrings);
+    Refuse("there are ", strings.size(), " stop strings; a turn takes at most ", kMaxStrings);
   }
   size_t total_bytes = 0;
   for (size_t i = 0; i < strings.size(); ++i) {
     if (strings[i].empty()) {
-      Throw(kRefused, "stop string ", i, " is empty and would match everywhere; give at least one character");
+      Refuse("stop string ", i, " is empty and would match everywhere; give at least one character");
     }
     const size_t invalid = FindInvalidUtf8(strings[i]);
     if (invalid != std::string_view::npos) {
-      Throw(kRefused, "stop string ", i, " is not UTF-8 (at byte ", invalid, "), so no text can ever hold it");
+      Refuse("stop string ", i, " is not UTF-8 (at byte ", invalid, "), so no text can ever hold it");
     }
     total_bytes += strings[i].size();
   }
   if (total_bytes > kMaxTotalBytes) {
-    Throw(kRefused, "the stop strings have ", total_bytes, " bytes together; a turn takes at most ", kMaxTotalBytes);
+    Refuse("the stop strings have ", total_bytes, " bytes together; a turn takes at most ", kMaxTotalBytes);
   }
 }
 

@@ -51,7 +51,8 @@ TextEncoder::TextEncoder(std::shared_ptr<const TokenizerFiles> files, const std:
 std::vector<TokenId> TextEncoder::Encode(std::string_view text, bool add_special) const {
   const size_t invalid = FindInvalidUtf8(text);
   if (invalid != std::string_view::npos) {
-    Throw(StatusCode::kInvalidArgument, "the text is not UTF-8 (at byte ", invalid, " of ", text.size(), ")");
+    Throw(StatusCode::kInvalidArgument, Field{kTextParameter}, "the text is not UTF-8 (at byte ", invalid, " of ",
+          text.size(), ")");
   }
   const SpecialFrame frame = add_special ? ReadSpecialFrame(JsonObject(files_->root, "")) : SpecialFrame{};
   std::vector<TokenId> ids = frame.before;

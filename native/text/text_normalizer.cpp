@@ -48,7 +48,7 @@ std::string TextNormalizer::Normalize(std::string_view text) const {
     } else if (const auto* replace = std::get_if<Replace>(&step)) {
       result = ReplaceAll(result, replace->from, replace->to);
     } else if (!IsComposed(result)) {
-      Throw(StatusCode::kUnsupported, "the text ", Quoted(result, 60),
+      Throw(StatusCode::kUnsupported, Field{kTextParameter}, "the text ", Quoted(result, 60),
             " holds characters that this tokenizer composes (NFC) and that are not composed here; ", kEncodeElsewhere);
     }
   }

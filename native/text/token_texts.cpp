@@ -36,8 +36,8 @@ TokenTexts::TokenTexts(std::vector<Entry> entries, const std::string& source) {
   for (const Entry& entry : entries) {
     const Entry*& place = by_id[static_cast<size_t>(entry.id)];
     if (place != nullptr) {
-      Throw(StatusCode::kInvalidArgument, source, ": model.vocab gives the id ", entry.id, " to two tokens, ",
-            Quoted(place->text, 60), " and ", Quoted(entry.text, 60));
+      Throw(StatusCode::kInvalidArgument, Field{"model.vocab"}, source, ": model.vocab gives the id ", entry.id,
+            " to two tokens, ", Quoted(place->text, 60), " and ", Quoted(entry.text, 60));
     }
     place = &entry;
   }

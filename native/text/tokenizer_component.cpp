@@ -5,8 +5,9 @@
 namespace oga {
 
 void RefuseComponent(const JsonObject& component, const std::string& what, const char* consequence) {
-  Throw(StatusCode::kUnsupported, Where(component.value().source, component.value().line), component.path(), ": ", what,
-        " is not supported; ", consequence);
+  Throw(StatusCode::kUnsupported, FieldOf(component.value(), component.path()),
+        Where(component.value().source, component.value().line), component.path(), ": ", what, " is not supported; ",
+        consequence);
 }
 
 std::string RequiredText(const JsonObject& object, const char* key) {

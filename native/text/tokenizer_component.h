@@ -13,6 +13,9 @@ namespace oga {
 inline constexpr const char* kEncodeElsewhere =
     "encode it in Python (oga.Tokenizer, or the tokenizers package) and pass token ids";
 
+// What the public headers call the text to encode.
+inline constexpr const char* kTextParameter = "str";
+
 // Throws Error{kUnsupported}: "FILE, line 3: decoder.decoders[1]: WHAT is not supported; CONSEQUENCE".
 [[noreturn]] void RefuseComponent(const JsonObject& component, const std::string& what, const char* consequence);
 

@@ -53,7 +53,9 @@ class TokenSink final : public JsonSink {
 
   // Throws when the file ended inside a merge.
   void CheckWhole() const {
-    if (half_merge_) Throw(StatusCode::kInvalidArgument, *source_, ": model.merges ends inside a pair");
+    if (half_merge_) {
+      Throw(StatusCode::kInvalidArgument, Field{"model.merges"}, *source_, ": model.merges ends inside a pair");
+    }
   }
 
   std::vector<TokenTexts::Entry> TakeEntries() { return std::move(entries_); }
@@ -92,7 +94,7 @@ class TokenSink final : public JsonSink {
   }
 
   [[noreturn]] void Refuse(const JsonLeaf& leaf, const char* path, const std::string& wanted) const {
-    Throw(StatusCode::kInvalidArgument, Where(source_, leaf.line), path, " must hold ", wanted);
+    Throw(StatusCode::kInvalidArgument, Field{path}, Where(source_, leaf.line), path, " must hold ", wanted);
   }
 
   const JsonValue::Source source_;
@@ -129,8 +131,8 @@ std::string ReadModelType(const JsonObject& model) {
   if (!type && vocab != nullptr && vocab->kind == Kind::kArray) return "Unigram";
   if (!type) RefuseValue(model.value(), "model", "a model with a type, or with merges");
   if (*type != "BPE" && *type != "Unigram" && *type != "WordLevel") {
-    Throw(StatusCode::kUnsupported, Where(model.value().source, model.value().line), "the tokenizer model ",
-          Quoted(*type, 60), " is not supported; known are BPE, Unigram and WordLevel");
+    Throw(StatusCode::kUnsupported, Field{model.PathOf("type")}, Where(model.value().source, model.value().line),
+          "the tokenizer model ", Quoted(*type, 60), " is not supported; known are BPE, Unigram and WordLevel");
   }
   const Kind wanted = *type == "Unigram" ? Kind::kArray : Kind::kObject;
   if (vocab == nullptr || vocab->kind != wanted) {

@@ -26,6 +26,7 @@ TEST_F(Event, ATokenEventCarriesItsTokenAndNoEnding) {
   EXPECT_EQ(events[0].reason, OgaFinishReason_None);
   EXPECT_EQ(events[0].stop_index, -1);
   EXPECT_EQ(events[0].error, OgaErrorCode_None);
+  EXPECT_EQ(events[0].failure, OgaFailureKind_None);
   EXPECT_EQ(events[0].prompt_tokens + events[0].generated_tokens + events[0].cached_prompt_tokens, 0u);
 }
 
@@ -63,6 +64,25 @@ TEST_F(Event, TheSessionLimitHasItsOwnReason) {
   EXPECT_EQ(transcript.tokens.size(), 1u);
 }
 
+TEST_F(Event, OfATurnThatFailedSaysWhy) {
+  const RequestHandle request = MakeRequest(engine_.get());
+  const TurnOptionsHandle options = ExactlyTokens(request.get(), 4);
+  const int32_t only = 5;
+  Must(OgaTurnOptionsSetAllowedTokens(options.get(), &only, 1));
+  OgaSequences* sequences = nullptr;
+  Must(OgaCreateSequences(&sequences));
+  const Owned<OgaSequences, OgaDestroySequences> banned(sequences);
+  const int32_t twice[] = {only, only};
+  Must(OgaAppendTokenSequence(twice, 2, sequences));
+  Must(OgaTurnOptionsSetBannedSequences(options.get(), sequences));
+  const Transcript transcript = Finish(request.get(), Prompt(3), options.get());
+  EXPECT_EQ(transcript.tokens, std::vector<int32_t>{only});
+  ASSERT_EQ(transcript.endings.size(), 1u);
+  EXPECT_EQ(transcript.endings[0].reason, OgaFinishReason_Failed);
+  EXPECT_EQ(transcript.endings[0].failure, OgaFailureKind_NoAllowedToken);
+  EXPECT_EQ(transcript.endings[0].error, OgaErrorCode_RequestUnserviceable);
+}
+
 TEST_F(Event, OutlivesTheRequestItIsAbout) {
   RequestHandle request = MakeRequest(engine_.get());
   BeginTurn(request.get(), Prompt(3));
@@ -87,6 +107,7 @@ TEST_F(Event, FlagsWriteFourBytes) {
   Must(OgaEngineEventGetFlags(event, &cell.value));
   Must(OgaEngineEventGetFinishReason(event, &cell.value));
   Must(OgaEngineEventGetErrorCode(event, &cell.value));
+  Must(OgaEngineEventGetFailure(event, &cell.value));
   EXPECT_EQ(cell.value, 0u);
   EXPECT_EQ(cell.guard, 0xbbbbbbbb);
 }
@@ -99,6 +120,7 @@ TEST_F(Event, GettersWriteTheirNeutralValueBeforeTheyRefuseANullEvent) {
   OgaFinishReason reason = 7;
   int32_t index = 7;
   OgaErrorCode error = 7;
+  OgaFailureKind failure = 7;
   const OgaTurnUsage* usage = reinterpret_cast<const OgaTurnUsage*>(this);
   EXPECT_TRUE(Fails(OgaEngineEventGetFlags(nullptr, &flags), OgaStatusCode_InvalidArgument));
   EXPECT_TRUE(Fails(OgaEngineEventGetRequest(nullptr, &request), OgaStatusCode_InvalidArgument));
@@ -107,8 +129,9 @@ TEST_F(Event, GettersWriteTheirNeutralValueBeforeTheyRefuseANullEvent) {
   EXPECT_TRUE(Fails(OgaEngineEventGetFinishReason(nullptr, &reason), OgaStatusCode_InvalidArgument));
   EXPECT_TRUE(Fails(OgaEngineEventGetMatchedStopStringIndex(nullptr, &index), OgaStatusCode_InvalidArgument));
   EXPECT_TRUE(Fails(OgaEngineEventGetErrorCode(nullptr, &error), OgaStatusCode_InvalidArgument));
+  EXPECT_TRUE(Fails(OgaEngineEventGetFailure(nullptr, &failure), OgaStatusCode_InvalidArgument));
   EXPECT_TRUE(Fails(OgaEngineEventGetUsage(nullptr, &usage), OgaStatusCode_InvalidArgument));
-  EXPECT_EQ(flags + turn_id + static_cast<uint32_t>(token) + reason + error, 0u);
+  EXPECT_EQ(flags + turn_id + static_cast<uint32_t>(token) + reason + error + failure, 0u);
   EXPECT_EQ(index, -1);
   EXPECT_EQ(request, nullptr);
   EXPECT_EQ(usage, nullptr);

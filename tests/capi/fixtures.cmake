@@ -37,3 +37,7 @@ add_executable(test_capi_boundary ${boundary_tests} $<TARGET_OBJECTS:oga>
                                   ${CMAKE_CURRENT_SOURCE_DIR}/simulation/allocation_guard.cpp)
 target_link_libraries(test_capi_boundary PRIVATE test_worlds oga_core)
 oga_add_gtest(test_capi_boundary)
+if(llguidance_library)  # as native/grammar/fixtures.cmake found it
+  add_dependencies(test_capi_boundary python_symbols)
+  set_property(TEST test_capi_boundary APPEND PROPERTY ENVIRONMENT OGA_TEST_LLGUIDANCE_LIBRARY=${llguidance_library})
+endif()

@@ -27,11 +27,12 @@ constexpr uint64_t kBlocks = 24;
 // A result by value; the handle is freed.
 struct Outcome {
   OgaStatusCode code = OgaStatusCode_Ok;
+  std::string field;
   std::string message;
 };
 
 inline Outcome Take(OgaResult* result) {
-  Outcome outcome{OgaResultGetCode(result), OgaResultGetError(result)};
+  Outcome outcome{OgaResultGetCode(result), OgaResultGetField(result), OgaResultGetError(result)};
   EXPECT_EQ(result == nullptr, outcome.code == OgaStatusCode_Ok);
   EXPECT_EQ(result == nullptr, outcome.message.empty()) << "a failure says why, a success says nothing";
   OgaDestroyResult(result);
@@ -151,6 +152,7 @@ struct EventCopy {
   OgaFinishReason reason = 0;
   int32_t stop_index = 0;
   OgaErrorCode error = 0;
+  OgaFailureKind failure = 0;
   uint64_t prompt_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t cached_prompt_tokens = 0;
@@ -169,6 +171,7 @@ inline EventCopy CopyEvent(const OgaEngineEvent* event) {
   Must(OgaEngineEventGetFinishReason(event, &copy.reason));
   Must(OgaEngineEventGetMatchedStopStringIndex(event, &copy.stop_index));
   Must(OgaEngineEventGetErrorCode(event, &copy.error));
+  Must(OgaEngineEventGetFailure(event, &copy.failure));
   Must(OgaEngineEventGetUsage(event, &usage));
   Must(OgaTurnUsageGetPromptTokens(usage, &copy.prompt_tokens));
   Must(OgaTurnUsageGetGeneratedTokens(usage, &copy.generated_tokens));

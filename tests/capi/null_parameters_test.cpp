@@ -11,6 +11,7 @@ std::vector<NullCase> NullParameters::LibraryCases() {
   return {
       {"OgaResultGetError", "", [] { return Gives(std::string(OgaResultGetError(nullptr)), std::string()); }},
       {"OgaResultGetCode", "", [] { return Gives(OgaResultGetCode(nullptr), OgaStatusCode_Ok); }},
+      {"OgaResultGetField", "", [] { return Gives(std::string(OgaResultGetField(nullptr)), std::string()); }},
       {"OgaDestroyResult", "", [] { return OgaDestroyResult(nullptr), nullptr; }},
       {"OgaDestroyString", "", [] { return OgaDestroyString(nullptr), nullptr; }},
       {"OgaSetLogBool", "name", [] { return OgaSetLogBool(nullptr, true); }},
@@ -110,6 +111,8 @@ std::vector<NullCase> NullParameters::EventCases() {
        [&] { return OgaEngineEventGetMatchedStopStringIndex(event_, nullptr); }},
       {"OgaEngineEventGetErrorCode", "event", [&] { return OgaEngineEventGetErrorCode(nullptr, &u32_out_); }},
       {"OgaEngineEventGetErrorCode", "out", [&] { return OgaEngineEventGetErrorCode(event_, nullptr); }},
+      {"OgaEngineEventGetFailure", "event", [&] { return OgaEngineEventGetFailure(nullptr, &u32_out_); }},
+      {"OgaEngineEventGetFailure", "out", [&] { return OgaEngineEventGetFailure(event_, nullptr); }},
       {"OgaEngineEventGetText", "event", [&] { return OgaEngineEventGetText(nullptr, &text_out_, nullptr); }},
       {"OgaEngineEventGetText", "out", [&] { return OgaEngineEventGetText(event_, nullptr, nullptr); }},
       {"OgaEngineEventGetLogprobs", "event",

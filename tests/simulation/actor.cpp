@@ -34,7 +34,7 @@ void Actor::CopyFrom(const Actor& source) {
   turns_ = source.turns_;
 }
 
-std::optional<TokenId> Actor::ReferenceToken() const {
+search::SampleOutcome Actor::Reference() const {
   search::RowCase row;
   row.logits.resize(kSimVocab);
   FillScriptLogits(row.logits, sequence_);
@@ -47,7 +47,11 @@ std::optional<TokenId> Actor::ReferenceToken() const {
   row.position = sequence_.size();
   search::Sampler sampler(kSimVocab, kSimSampleable);
   sampler.ReserveHistory(sequence_.size());
-  const search::SampleOutcome outcome = sampler.Sample(search::CaseInputs(row).get());
+  return sampler.Sample(search::CaseInputs(row).get());
+}
+
+std::optional<TokenId> Actor::ReferenceToken() const {
+  const search::SampleOutcome outcome = Reference();
   return outcome.status == search::SampleStatus::kOk ? std::optional(outcome.token) : std::nullopt;
 }
 
@@ -81,9 +85,25 @@ bool Actor::IsStop(TokenId token) const {
   return std::find(settings_.stop_tokens.begin(), settings_.stop_tokens.end(), token) != settings_.stop_tokens.end();
 }
 
+// kNone: it should not have failed.
+FailureKind Actor::ExpectedFailure(bool engine_failed) const {
+  if (engine_failed) return FailureKind::kExecution;
+  if (generated_tokens_ == 0 && told_.prompt_fails()) return FailureKind::kBadLogits;
+  switch (Reference().status) {
+    case search::SampleStatus::kOk: break;
+    case search::SampleStatus::kBadLogits: return FailureKind::kBadLogits;
+    case search::SampleStatus::kNoCandidate: return FailureKind::kNoAllowedToken;
+  }
+  return FailureKind::kNone;
+}
+
 std::string Actor::CheckEnding(const Event& event, std::optional<TokenId> expected, bool engine_failed) const {
   if (event.usage.prompt_tokens != prompt_tokens_) return "the usage counts another prompt";
   if (event.usage.generated_tokens != generated_tokens_) return "the usage counts another output";
+  const bool has_kind = event.failure != FailureKind::kNone;
+  if (has_kind != (event.finish_reason == FinishReason::kFailed))
+    return "a failure kind and no failure, or none with one";
+  if (event.error_code != CodeOf(event.failure)) return "the error code belongs to another failure kind";
   if (const std::string wrong = told_.CheckEnding(event); !wrong.empty()) return wrong;
   const bool full_turn = settings_.max_generated_tokens != 0 && generated_tokens_ == settings_.max_generated_tokens;
   switch (event.finish_reason) {
@@ -100,9 +120,7 @@ std::string Actor::CheckEnding(const Event& event, std::optional<TokenId> expect
     case FinishReason::kStopString: return "";  // the oracle of what is told has judged it
     case FinishReason::kCancelled: return cancelled_ ? "" : "the turn was not cancelled";
     case FinishReason::kFailed:
-      if (engine_failed) return "";
-      if (generated_tokens_ == 0 && told_.prompt_fails()) return "";
-      return ReferenceToken() ? "the turn failed without a reason" : "";
+      return event.failure == ExpectedFailure(engine_failed) ? "" : "the turn failed of another kind";
     default: return "the turn ended for no reason";
   }
 }

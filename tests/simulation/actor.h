@@ -35,8 +35,10 @@ class Actor {
   std::string Follow(const Event& event, bool engine_failed);
 
  private:
+  search::SampleOutcome Reference() const;
   std::optional<TokenId> ReferenceToken() const;  // nullopt: the row fails
   bool IsStop(TokenId token) const;
+  FailureKind ExpectedFailure(bool engine_failed) const;
   std::string CheckEnding(const Event& event, std::optional<TokenId> expected, bool engine_failed) const;
 
   std::shared_ptr<Request> request_;

@@ -22,6 +22,7 @@ enum class Fault {
   kWrongShape,     // fatal
   kSample,
   kPrepare,
+  kUnnamed,  // fatal: what nobody can name, at any of the named points
   kCount,
 };
 
@@ -39,12 +40,14 @@ inline const char* FaultName(Fault fault) {
                                            "execute: fatal",
                                            "execute: wrong shape",
                                            "sample",
-                                           "prepare"};
+                                           "prepare",
+                                           "unnamed"};
   return kNames[static_cast<size_t>(fault)];
 }
 
 inline bool IsFatal(Fault fault) {
-  return fault == Fault::kExecuteThrows || fault == Fault::kExecuteFatal || fault == Fault::kWrongShape;
+  return fault == Fault::kExecuteThrows || fault == Fault::kExecuteFatal || fault == Fault::kWrongShape ||
+         fault == Fault::kUnnamed;
 }
 
 using FaultCounts = std::array<uint64_t, static_cast<size_t>(Fault::kCount)>;

@@ -78,8 +78,10 @@ void World::MakeEngine() {
   if (Chance(3)) parts.block_hash = WeakHash;
   if (Chance(3)) parts.policy = std::make_unique<ShortestPromptPolicy>();
   parts.fault_hook = [this](FaultPoint point) {
-    if (FaultOf(point) != armed_ || armed_countdown_-- != 0) return;
+    const bool armed_here = armed_ == Fault::kUnnamed || FaultOf(point) == armed_;
+    if (!armed_here || armed_countdown_-- != 0) return;
     hit_ = true;
+    if (armed_ == Fault::kUnnamed) throw std::runtime_error("nobody can name this");
     throw std::bad_alloc();
   };
   auto scripted = std::make_unique<ScriptedExecutor>(limits_, kSimVocab, [](auto) { return 0; });
@@ -131,7 +133,7 @@ void World::Finish() {
 void World::Arm(Fault fault) {
   armed_ = fault;
   hit_ = false;
-  armed_countdown_ = fault == Fault::kSample ? Draw(4) : 0;
+  armed_countdown_ = fault == Fault::kSample || fault == Fault::kUnnamed ? Draw(4) : 0;
   ScriptedExecutor::Outcome outcome;
   switch (fault) {
     case Fault::kExecuteRetryable:

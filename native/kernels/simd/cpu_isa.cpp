@@ -68,12 +68,12 @@ CpuIsa ResolveCpuIsa(const char* requested, CpuIsa best) {
   for (const CpuIsa isa : kAllIsas) {
     if (std::string_view(requested) != CpuIsaName(isa)) continue;
     if (isa > best) {
-      Throw(StatusCode::kUnsupported, "OGA_CPU_ISA is ", requested, ", but this machine runs only: ", NamesUpTo(best),
-            "; name one of these or unset it");
+      Throw(StatusCode::kUnsupported, Field{"OGA_CPU_ISA"}, "OGA_CPU_ISA is ", requested,
+            ", but this machine runs only: ", NamesUpTo(best), "; name one of these or unset it");
     }
     return isa;
   }
-  Throw(StatusCode::kInvalidArgument, "OGA_CPU_ISA is \"", requested,
+  Throw(StatusCode::kInvalidArgument, Field{"OGA_CPU_ISA"}, "OGA_CPU_ISA is \"", requested,
         "\", which is not one of: ", NamesUpTo(CpuIsa::kAmx), "; unset it to use the best this machine runs (",
         CpuIsaName(best), ")");
 }

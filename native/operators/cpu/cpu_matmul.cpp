@@ -17,7 +17,7 @@ CpuMatMul ResolveCpuMatMul(const char* requested, CpuMatMul configured) {
   if (name.empty()) return configured;
   if (name == "runtime") return CpuMatMul::kRuntime;
   if (const auto choice = ParseCpuMatMul(name)) return *choice;
-  Throw(StatusCode::kInvalidArgument, "OGA_CPU_MATMUL is \"", Printable(requested),
+  Throw(StatusCode::kInvalidArgument, Field{"OGA_CPU_MATMUL"}, "OGA_CPU_MATMUL is \"", Printable(requested),
         "\", which is not one of: auto, fp32, bf16, runtime; unset it to use what the model's config says");
 }
 

@@ -1,6 +1,8 @@
 // A host whose engine runs the scripted executor, so that a test decides how executions end.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "capi/boundary.h"
@@ -22,8 +24,13 @@ class UncountedExecutor : public testing::ScriptedExecutor {
 };
 
 struct ScriptedHost {
-  ScriptedHost() {
+  // `tokens`: the texts of the vocabulary, for guidance.
+  explicit ScriptedHost(std::shared_ptr<const TokenBytes> tokens = nullptr) {
     EngineParts parts;
+    parts.tokens = std::move(tokens);
+    parts.fault_hook = [this](FaultPoint point) {
+      if (at_point) at_point(point);
+    };
     parts.limits = testing::EngineHarness::SmallLimits();
     parts.traits.vocab_size = testing::EngineHarness::kVocab;
     parts.traits.eos_token_ids = {testing::EngineHarness::kEos};
@@ -43,7 +50,11 @@ struct ScriptedHost {
 
   void FailNext(ExecutionStatus status) { executor->outcomes.push_back({.status = status}); }
 
+  ScriptedHost(const ScriptedHost&) = delete;
+  ScriptedHost& operator=(const ScriptedHost&) = delete;
+
   testing::ScriptedExecutor* executor = nullptr;
+  std::function<void(FaultPoint)> at_point;  // called at every named point of a step; may throw
   EngineHandle engine;
   BufferHandle buffer;
 };

@@ -252,7 +252,7 @@ TEST(Guidance, AStepThatIsRolledBackLeavesTheGrammarWhereItWas) {
        {FaultPoint::kReserveCache, FaultPoint::kPack, FaultPoint::kSample, FaultPoint::kPrepare}) {
     int calls = 0;
     GuidedHost host(256, [&](FaultPoint at) {
-      if (at == point && ++calls % 2 == 1) throw std::runtime_error("injected");
+      if (at == point && ++calls % 2 == 1) throw std::bad_alloc();
     });
     const Told told = host.TellGuided("json_schema", kSchema);
     EXPECT_EQ(told.tokens, undisturbed);

@@ -247,7 +247,7 @@ TEST(StopStrings, AStepThatIsRolledBackLeavesNoTraceInTheText) {
                                  FaultPoint::kSample, FaultPoint::kPrepare}) {
     int calls = 0;
     TextHost host(output, [&](FaultPoint at) {
-      if (at == point && ++calls % 2 == 1) throw std::runtime_error("injected");
+      if (at == point && ++calls % 2 == 1) throw std::bad_alloc();
     });
     const auto told = host.TellWithStops(stops);
     EXPECT_EQ(told.texts, undisturbed.texts);
