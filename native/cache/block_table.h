@@ -1,6 +1,6 @@
-// BlockTable: the blocks of one sequence, and the identities of its full ones.
+// BlockTable: the blocks of one sequence, and the hashes of its full ones.
 //
-// Owned by PagedCache, one per request slot.
+// Owned by PagedCache, one per request.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ PagedCache::PagedCache(uint32_t blocks, uint32_t block_size_slots, const PrefixC
   reserved_.reserve(blocks);
 }
 
-void PagedCache::EnsureSlots(size_t slots) {
-  if (slots > tables_.size()) tables_.resize(slots);
+void PagedCache::EnsureTables(size_t count) {
+  if (count > tables_.size()) tables_.resize(count);
 }
 
 void PagedCache::EnsureRows(size_t rows) {
@@ -29,7 +29,7 @@ void PagedCache::EnsureRows(size_t rows) {
 }
 
 Reservation PagedCache::Reserve(const StepPlan& plan) {
-  OGA_CHECK(!live_);
+  OGA_CHECK(!reserving_);
   growth_.clear();
   hits_.clear();
   reserved_.clear();
@@ -38,7 +38,7 @@ Reservation PagedCache::Reserve(const StepPlan& plan) {
   growth_.reserve(plan.rows.size());
   copies_.reserve(plan.rows.size());
   hits_.reserve(plan.hits.size());
-  live_ = true;
+  reserving_ = true;
   // From here on the destructor undoes whatever was taken when a row fails.
   Reservation reservation(this);
   // Before anything is taken: taking may evict retired blocks, and a row's own beginning may be among them.
@@ -51,9 +51,9 @@ Reservation PagedCache::Reserve(const StepPlan& plan) {
 void PagedCache::ShareHits(const StepPlan& plan) {
   for (const RowPlan& row : plan.rows) {
     RowGrowth growth;
-    growth.slot = row.slot;
+    growth.index = row.index;
     growth.first_hit = static_cast<uint32_t>(hits_.size());
-    OGA_CHECK(row.hit_blocks == 0 || tables_[row.slot].blocks.empty());
+    OGA_CHECK(row.hit_blocks == 0 || tables_[row.index].blocks.empty());
     for (uint32_t i = 0; i < row.hit_blocks; ++i) {
       const BlockId block = plan.hits[row.first_hit + i];
       OGA_CHECK(index_.Published(block));
@@ -66,7 +66,7 @@ void PagedCache::ShareHits(const StepPlan& plan) {
 }
 
 void PagedCache::ReserveRow(const RowPlan& row, RowGrowth& growth) {
-  BlockTable& table = tables_[row.slot];
+  BlockTable& table = tables_[row.index];
   growth.old_blocks = static_cast<uint32_t>(table.blocks.size());
   growth.first_reserved = static_cast<uint32_t>(reserved_.size());
   growth.filled_after_slots = row.past_tokens + row.scheduled_tokens;
@@ -75,7 +75,7 @@ void PagedCache::ReserveRow(const RowPlan& row, RowGrowth& growth) {
   OGA_CHECK(row.target_blocks >= held);
   OGA_CHECK(table.filled_slots + growth.hit_blocks * block_size_ == row.past_tokens);
   OGA_CHECK(growth.filled_after_slots <= uint64_t{row.target_blocks} * block_size_);
-  OGA_CHECK(row.copies_tail == NextBlockProtected(row.slot));
+  OGA_CHECK(row.copies_tail == NextBlockProtected(row.index));
   const uint32_t new_blocks = row.target_blocks - held;
   OGA_CHECK(pool_.available_blocks() >= new_blocks + (row.copies_tail ? 1 : 0));
 
@@ -106,7 +106,7 @@ void PagedCache::Release(BlockId block) noexcept { pool_.Release(block, index_.P
 bool PagedCache::NothingMoved() const noexcept {
   if (pool_.generation() != pool_generation_) return false;
   return std::all_of(growth_.begin(), growth_.end(), [this](const RowGrowth& growth) {
-    const BlockTable& table = tables_[growth.slot];
+    const BlockTable& table = tables_[growth.index];
     const size_t after = size_t{growth.old_blocks} + growth.hit_blocks + growth.new_blocks;
     return table.generation == growth.table_generation && table.blocks.size() == growth.old_blocks &&
            table.blocks.capacity() >= after;
@@ -114,7 +114,7 @@ bool PagedCache::NothingMoved() const noexcept {
 }
 
 void PagedCache::CommitRow(const RowGrowth& growth) noexcept {
-  BlockTable& table = tables_[growth.slot];
+  BlockTable& table = tables_[growth.index];
   for (uint32_t i = 0; i < growth.hit_blocks; ++i) table.blocks.push_back(hits_[growth.first_hit + i]);
   if (prefix_.enabled && growth.old_blocks == 0) {
     ++counters_.queries;
@@ -141,7 +141,7 @@ void PagedCache::EndReservation() noexcept {
   hits_.clear();
   reserved_.clear();
   copies_.clear();
-  live_ = false;
+  reserving_ = false;
 }
 
 void PagedCache::ReturnReserved() noexcept {
@@ -153,17 +153,17 @@ void PagedCache::ReturnReserved() noexcept {
   for (auto hit = hits_.rbegin(); hit != hits_.rend(); ++hit) Release(*hit);
 }
 
-bool PagedCache::NextBlockProtected(RequestSlot slot) const noexcept {
-  const BlockTable& table = tables_[slot];
+bool PagedCache::NextBlockProtected(RequestIndex index) const noexcept {
+  const BlockTable& table = tables_[index];
   const uint32_t next = table.filled_slots / block_size_;
   if (next >= table.blocks.size()) return false;
   return pool_.share_count(table.blocks[next]) > 1 || index_.Published(table.blocks[next]);
 }
 
-void PagedCache::Drop(RequestSlot slot) noexcept { Truncate(slot, 0); }
+void PagedCache::Drop(RequestIndex index) noexcept { Truncate(index, 0); }
 
-void PagedCache::Truncate(RequestSlot slot, uint32_t slots) noexcept {
-  BlockTable& table = tables_[slot];
+void PagedCache::Truncate(RequestIndex index, uint32_t slots) noexcept {
+  BlockTable& table = tables_[index];
   const uint32_t keep = CeilDiv(slots, block_size_);
   while (table.blocks.size() > keep) {
     Release(table.blocks.back());
@@ -174,7 +174,7 @@ void PagedCache::Truncate(RequestSlot slot, uint32_t slots) noexcept {
   ++table.generation;
 }
 
-void PagedCache::Share(RequestSlot source, RequestSlot target) {
+void PagedCache::Share(RequestIndex source, RequestIndex target) {
   const BlockTable& from = tables_[source];
   BlockTable& to = tables_[target];
   OGA_CHECK(to.blocks.empty() && source != target);
@@ -217,7 +217,7 @@ void PagedCache::Validate() const {
     CheckInvariant(!index_.Published(block) || kept || owners[i] > 0, "C5", "a published block is free");
   }
   CheckInvariant(published == index_.published_blocks(), "C5", "the index counts other blocks");
-  CheckInvariant(live_ || pool_.reserved_blocks() == 0, "C4", "blocks are reserved without a reservation");
+  CheckInvariant(reserving_ || pool_.reserved_blocks() == 0, "C4", "blocks are reserved without a reservation");
 }
 
 void PagedCache::ValidatePublished(const BlockTable& table) const {
@@ -234,7 +234,7 @@ uint32_t Reservation::table_columns() const noexcept { return cache_->table_colu
 
 void Reservation::FillTable(size_t row, std::span<BlockId> out) const noexcept {
   const PagedCache::RowGrowth& growth = cache_->growth_[row];
-  const std::vector<BlockId>& committed = cache_->tables_[growth.slot].blocks;
+  const std::vector<BlockId>& committed = cache_->tables_[growth.index].blocks;
   auto end = std::copy(committed.begin(), committed.end(), out.begin());
   const auto hits = cache_->hits_.begin() + growth.first_hit;
   end = std::copy(hits, hits + growth.hit_blocks, end);

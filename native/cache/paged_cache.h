@@ -63,42 +63,44 @@ class PagedCache {
   bool prefix_caching() const noexcept { return prefix_.enabled; }
   const PrefixCounters& prefix_counters() const noexcept { return counters_; }
 
-  // Makes tables for slots below `slots`, or room for reservations of `rows` rows. May throw std::bad_alloc; changes
+  // Makes tables for the indices below `count`, or room for reservations of `rows` rows. May throw std::bad_alloc; changes
   // nothing visible then.
-  void EnsureSlots(size_t slots);
+  void EnsureTables(size_t count);
   void EnsureRows(size_t rows);
 
   // All or nothing. The plan was made from this cache's state: a shortage is a ContractError.
   Reservation Reserve(const StepPlan& plan);
 
-  uint32_t table_blocks(RequestSlot slot) const noexcept { return static_cast<uint32_t>(tables_[slot].blocks.size()); }
-  uint32_t filled_slots(RequestSlot slot) const noexcept { return tables_[slot].filled_slots; }
+  uint32_t table_blocks(RequestIndex index) const noexcept {
+    return static_cast<uint32_t>(tables_[index].blocks.size());
+  }
+  uint32_t filled_slots(RequestIndex index) const noexcept { return tables_[index].filled_slots; }
 
   // Whether the block that the next token of this request goes into must be copied before it is written.
-  bool NextBlockProtected(RequestSlot slot) const noexcept;
+  bool NextBlockProtected(RequestIndex index) const noexcept;
 
   // Gives up all blocks of a request, or all beyond the first `slots` token slots.
-  void Drop(RequestSlot slot) noexcept;
-  void Truncate(RequestSlot slot, uint32_t slots) noexcept;
+  void Drop(RequestIndex index) noexcept;
+  void Truncate(RequestIndex index, uint32_t slots) noexcept;
 
   // Makes `target`, which owns nothing, share every filled block of `source`. May throw std::bad_alloc; changes nothing
   // then.
-  void Share(RequestSlot source, RequestSlot target);
+  void Share(RequestIndex source, RequestIndex target);
 
   // --- The prefix cache; without effect when it is off ---------------------------------------------------------------
-  // Begins the life of a slot: no tokens, this salt.
-  void ResetSequence(RequestSlot slot, uint64_t salt) noexcept;
-  uint64_t salt(RequestSlot slot) const noexcept { return tables_[slot].salt; }
-  // Makes room for the identities of a sequence of `tokens`. May throw std::bad_alloc.
-  void ReserveIdentities(RequestSlot slot, uint64_t tokens);
-  // Computes the identities of the full blocks of `sequence` that are not known yet, or forgets those beyond it. Room was
+  // Begins a sequence: no tokens, this salt.
+  void ResetSequence(RequestIndex index, uint64_t salt) noexcept;
+  uint64_t salt(RequestIndex index) const noexcept { return tables_[index].salt; }
+  // Makes room for the block hashes of a sequence of `tokens`. May throw std::bad_alloc.
+  void ReserveHashes(RequestIndex index, uint64_t tokens);
+  // Computes the hashes of the full blocks of `sequence` that are not known yet, or forgets those beyond it. Room was
   // reserved.
-  void UpdateIdentities(RequestSlot slot, std::span<const TokenId> sequence) noexcept;
-  // Makes the full blocks of a committed table findable. `sequence` is the request's, identities included.
-  void Publish(RequestSlot slot, std::span<const TokenId> sequence) noexcept;
+  void UpdateHashes(RequestIndex index, std::span<const TokenId> sequence) noexcept;
+  // Makes the full blocks of a committed table findable. `sequence` is the request's, whose hashes are up to date.
+  void Publish(RequestIndex index, std::span<const TokenId> sequence) noexcept;
   // See PrefixView. `sequence` is the request's.
-  PrefixHit Find(RequestSlot slot, std::span<const TokenId> sequence, std::vector<BlockId>& found) const;
-  bool WillPublish(RequestSlot leader, RequestSlot follower, uint32_t blocks) const noexcept;
+  PrefixHit Find(RequestIndex index, std::span<const TokenId> sequence, std::vector<BlockId>& found) const;
+  bool WillPublish(RequestIndex leader, RequestIndex follower, uint32_t blocks) const noexcept;
   // Forgets every block that no request owns.
   void DropRetired() noexcept;
 
@@ -110,7 +112,7 @@ class PagedCache {
 
   // What one row adds to its table.
   struct RowGrowth {
-    RequestSlot slot = kNoSlot;
+    RequestIndex index = kNoRequest;
     uint32_t old_blocks = 0;
     uint32_t first_hit = 0;  // index into hits_
     uint32_t hit_blocks = 0;
@@ -137,9 +139,9 @@ class PagedCache {
   PrefixCacheOptions prefix_;
   PrefixIndex index_;
   PrefixCounters counters_;
-  std::vector<BlockTable> tables_;  // by slot
+  std::vector<BlockTable> tables_;  // by index
 
-  bool live_ = false;  // a reservation is live
+  bool reserving_ = false;  // there is a reservation that has not ended
   uint64_t pool_generation_ = 0;
   uint32_t table_columns_ = 0;
   std::vector<RowGrowth> growth_;

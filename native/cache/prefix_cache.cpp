@@ -1,25 +1,25 @@
-// The prefix cache part of PagedCache: identities, publication and lookup.
+// The prefix cache part of PagedCache: block hashes, publication and lookup.
 #include <algorithm>
 
 #include "cache/paged_cache.h"
 
 namespace oga {
 
-void PagedCache::ResetSequence(RequestSlot slot, uint64_t salt) noexcept {
-  tables_[slot].chain.clear();
-  tables_[slot].salt = salt;
+void PagedCache::ResetSequence(RequestIndex index, uint64_t salt) noexcept {
+  tables_[index].chain.clear();
+  tables_[index].salt = salt;
 }
 
-void PagedCache::ReserveIdentities(RequestSlot slot, uint64_t tokens) {
+void PagedCache::ReserveHashes(RequestIndex index, uint64_t tokens) {
   if (!prefix_.enabled) return;
-  std::vector<BlockHash>& chain = tables_[slot].chain;
+  std::vector<BlockHash>& chain = tables_[index].chain;
   const uint64_t blocks = tokens / block_size_;
   if (blocks > chain.capacity()) chain.reserve(std::max<uint64_t>(blocks, 2 * chain.capacity()));
 }
 
-void PagedCache::UpdateIdentities(RequestSlot slot, std::span<const TokenId> sequence) noexcept {
+void PagedCache::UpdateHashes(RequestIndex index, std::span<const TokenId> sequence) noexcept {
   if (!prefix_.enabled) return;
-  BlockTable& table = tables_[slot];
+  BlockTable& table = tables_[index];
   const size_t full = sequence.size() / block_size_;
   if (table.chain.size() > full) table.chain.resize(full);
   while (table.chain.size() < full) {
@@ -29,9 +29,9 @@ void PagedCache::UpdateIdentities(RequestSlot slot, std::span<const TokenId> seq
   }
 }
 
-void PagedCache::Publish(RequestSlot slot, std::span<const TokenId> sequence) noexcept {
+void PagedCache::Publish(RequestIndex index, std::span<const TokenId> sequence) noexcept {
   if (!prefix_.enabled) return;
-  BlockTable& table = tables_[slot];
+  BlockTable& table = tables_[index];
   const uint32_t full = std::min<uint32_t>(table.filled_slots / block_size_, static_cast<uint32_t>(table.chain.size()));
   for (uint32_t i = table.published_blocks; i < full; ++i) {
     const BlockId parent = i == 0 ? kUnmappedBlock : table.blocks[i - 1];
@@ -49,10 +49,10 @@ void PagedCache::Publish(RequestSlot slot, std::span<const TokenId> sequence) no
   }
 }
 
-PrefixHit PagedCache::Find(RequestSlot slot, std::span<const TokenId> sequence, std::vector<BlockId>& found) const {
+PrefixHit PagedCache::Find(RequestIndex index, std::span<const TokenId> sequence, std::vector<BlockId>& found) const {
   PrefixHit hit;
   if (!prefix_.enabled) return hit;
-  const BlockTable& table = tables_[slot];
+  const BlockTable& table = tables_[index];
   // The last token is always computed: its logits are what the request waits for.
   const size_t most = std::min(table.chain.size(), (sequence.size() - 1) / block_size_);
   BlockId parent = kUnmappedBlock;
@@ -68,8 +68,8 @@ PrefixHit PagedCache::Find(RequestSlot slot, std::span<const TokenId> sequence, 
   return hit;
 }
 
-// Compares identities only: a false yes costs the follower a wait, never a wrong block.
-bool PagedCache::WillPublish(RequestSlot leader, RequestSlot follower, uint32_t blocks) const noexcept {
+// Compares hashes only: a false yes costs the follower a wait, never a wrong block.
+bool PagedCache::WillPublish(RequestIndex leader, RequestIndex follower, uint32_t blocks) const noexcept {
   const BlockTable& first = tables_[leader];
   const BlockTable& second = tables_[follower];
   return blocks < first.chain.size() && blocks < second.chain.size() && first.salt == second.salt &&

@@ -135,29 +135,29 @@ std::shared_ptr<Request> Engine::CreateRequest(const RequestOptions& options) {
   return MakeRequest({session, options.priority, options.cache_salt});
 }
 
-RequestSlot Engine::MakeSlot() {
-  if (!free_slots_.empty()) return free_slots_.back();
-  const size_t slots = std::max<size_t>(16, 2 * requests_.size());
-  free_slots_.reserve(slots);
-  cache_.EnsureSlots(slots);
-  queues_.Reserve(slots);
-  planner_.Reserve(View().limits, slots, plan_);
-  dropped_.reserve(slots);
-  guided_.reserve(slots);
+RequestIndex Engine::MakeIndex() {
+  if (!free_indices_.empty()) return free_indices_.back();
+  const size_t count = std::max<size_t>(16, 2 * requests_.size());
+  free_indices_.reserve(count);
+  cache_.EnsureTables(count);
+  queues_.Reserve(count);
+  planner_.Reserve(View().limits, count, plan_);
+  dropped_.reserve(count);
+  guided_.reserve(count);
   const size_t first = requests_.size();
-  requests_.resize(slots);
-  for (size_t slot = slots; slot > first; --slot) free_slots_.push_back(static_cast<RequestSlot>(slot - 1));
-  return free_slots_.back();
+  requests_.resize(count);
+  for (size_t index = count; index > first; --index) free_indices_.push_back(static_cast<RequestIndex>(index - 1));
+  return free_indices_.back();
 }
 
 std::shared_ptr<Request> Engine::MakeRequest(const RequestOptions& options) {
-  const RequestSlot slot = MakeSlot();
-  auto request = std::make_shared<Request>(weak_from_this(), abandonment_, slot, next_request_id_,
+  const RequestIndex index = MakeIndex();
+  auto request = std::make_shared<Request>(weak_from_this(), abandonment_, index, next_request_id_,
                                            options.max_session_tokens, options.priority, DrawSeed());
-  cache_.ResetSequence(slot, options.cache_salt);
+  cache_.ResetSequence(index, options.cache_salt);
   ++next_request_id_;
-  free_slots_.pop_back();
-  requests_[slot] = request;
+  free_indices_.pop_back();
+  requests_[index] = request;
   return request;
 }
 
@@ -169,7 +169,7 @@ void Engine::Place(Request& request, QueuePlace place) noexcept {
 
 void Engine::Settle(Request& request) noexcept {
   CandidateView& view = request.view();
-  view.owned_blocks = cache_.table_blocks(view.slot);
+  view.owned_blocks = cache_.table_blocks(view.index);
   if (view.live) {
     Place(request, view.resident() ? QueuePlace::kRunning : QueuePlace::kWaiting);
   } else {
@@ -178,12 +178,12 @@ void Engine::Settle(Request& request) noexcept {
 }
 
 void Engine::Forget(Request& request) noexcept {
-  const std::shared_ptr<Request> alive = std::move(requests_[request.slot()]);
-  requests_[request.slot()] = nullptr;
+  const std::shared_ptr<Request> alive = std::move(requests_[request.index()]);
+  requests_[request.index()] = nullptr;
   events_.Purge(request);
   Place(request, QueuePlace::kNone);
-  cache_.Drop(request.slot());
-  free_slots_.push_back(request.slot());
+  cache_.Drop(request.index());
+  free_indices_.push_back(request.index());
   request.Detach();
 }
 
@@ -238,7 +238,7 @@ EngineCapabilities Engine::GetCapabilities() const {
 EngineStatistics Engine::GetStatistics() const {
   const Entry entry(*this);
   EngineStatistics statistics = statistics_;
-  statistics.live_requests = LiveRequests();
+  statistics.live_requests = OpenRequests();
   statistics.resident_requests = queues_.running().size() + queues_.dormant().size();
   statistics.block_size = limits_.block_size_slots;
   statistics.total_blocks = limits_.num_blocks;

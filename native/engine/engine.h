@@ -7,7 +7,7 @@
 // A step is a transaction (step.cpp): whatever fails before its commit leaves requests, cache and events as they were.
 // Preemption is a transition of its own before that: it is invisible in every output, so nothing has to undo it.
 //
-// E1  a request's slot holds that request; free slots hold none
+// E1  a request's index holds that request; free indices hold none
 // E2  a request is queued where its state and its blocks say
 // E3  a request's cached tokens equal the filled slots of its table
 // E4  undrained events name open requests only
@@ -108,12 +108,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // engine.cpp
   void CheckHealthy() const;
   void ReclaimAbandoned() noexcept;
-  RequestSlot MakeSlot();
+  RequestIndex MakeIndex();
   std::shared_ptr<Request> MakeRequest(const RequestOptions& options);
   void Forget(Request& request) noexcept;
   void Place(Request& request, QueuePlace place) noexcept;
   void Settle(Request& request) noexcept;
-  size_t LiveRequests() const noexcept { return requests_.size() - free_slots_.size(); }
+  size_t OpenRequests() const noexcept { return requests_.size() - free_indices_.size(); }
 
   // turns.cpp
   void CheckInput(const Request& request, std::span<const TokenId> input) const;
@@ -130,7 +130,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void MarkProtectedTails() noexcept;
   void UpdateDueSteps() noexcept;
   SchedulerView View() const;
-  void DropCaches(std::span<const RequestSlot> slots) noexcept;
+  void DropCaches(std::span<const RequestIndex> requests) noexcept;
   void TryStep();
   void ReservePublication();
   ExecutionResult ExecuteBesideMasks(const ExecutionBatch& batch);
@@ -155,7 +155,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // failures.cpp
   void PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept;
   void FailUnserviceable() noexcept;
-  void RollBack(const ExecutionResult& result);
+  void Rollback(const ExecutionResult& result);
   void Fail(FailureKind kind, const std::string& message) noexcept;
   void ShrinkBudget() noexcept;
   void GrowBudget() noexcept;
@@ -191,9 +191,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   EventQueue events_;
 
   std::shared_ptr<std::atomic<bool>> abandonment_;
-  std::vector<std::shared_ptr<Request>> requests_;  // by slot
+  std::vector<std::shared_ptr<Request>> requests_;  // by index
   PrefixLookup prefix_lookup_;
-  std::vector<RequestSlot> free_slots_;
+  std::vector<RequestIndex> free_indices_;
   RequestId next_request_id_ = 1;
   uint64_t next_arrival_ = 1;
   uint64_t attempt_ = 0;
@@ -202,8 +202,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   uint32_t token_budget_;                           // max_scheduled_tokens, less after the model ran out of memory
   EngineStatistics statistics_;
   PhaseClock clock_;
-  std::vector<RequestId> dropped_;   // in the step at hand, for the trace
-  std::vector<RequestSlot> guided_;  // scratch of AppendForcedTokens
+  std::vector<RequestId> dropped_;    // in the step at hand, for the trace
+  std::vector<RequestIndex> guided_;  // scratch of AppendForcedTokens
   std::unique_ptr<StepTrace> trace_;
 };
 

@@ -15,16 +15,16 @@ void Engine::PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept {
 }
 
 void Engine::FailUnserviceable() noexcept {
-  for (const RequestSlot slot : plan_.unserviceable) {
+  for (const RequestIndex index : plan_.unserviceable) {
     RowResult failed = RowResult::Failed(FailureKind::kNeverFits);
-    requests_[slot]->MarkFailed();
-    FinishTurn(*requests_[slot], failed);
+    requests_[index]->MarkFailed();
+    FinishTurn(*requests_[index], failed);
   }
 }
 
 // Everything is as before the step; the reservation is gone with its destructor.
-void Engine::RollBack(const ExecutionResult& result) {
-  for (const RowPlan& row : plan_.rows) requests_[row.slot]->RollBackGrammar();
+void Engine::Rollback(const ExecutionResult& result) {
+  for (const RowPlan& row : plan_.rows) requests_[row.index]->RollbackGrammar();
   ++statistics_.rolled_back_steps;
   Trace("rolled_back");
   switch (result.status) {

@@ -19,13 +19,13 @@ constexpr size_t kMostForced = 64;  // in one step
 void Engine::AppendForcedTokens() {
   guided_.clear();
   for (const CandidateView* candidate : queues_.running()) {
-    Request& request = *requests_[candidate->slot];
+    Request& request = *requests_[candidate->index];
     if (candidate->decoding && request.cursor() != nullptr && !request.settings().logprobs.of_output()) {
-      guided_.push_back(candidate->slot);
+      guided_.push_back(candidate->index);
     }
   }
-  for (const RequestSlot slot : guided_) {
-    Request& request = *requests_[slot];
+  for (const RequestIndex index : guided_) {
+    Request& request = *requests_[index];
     std::array<TokenId, kMostForced> forced;
     size_t count = 0;
     try {
@@ -33,7 +33,7 @@ void Engine::AppendForcedTokens() {
       for (size_t i = 0; i < count && AppendForcedToken(request, forced[i]); ++i) continue;
     } catch (const std::exception& error) {
       // Nothing is lost: what was not appended is sampled, and a cursor that failed fails its row then.
-      request.RollBackGrammar();
+      request.RollbackGrammar();
       log::Info(Message("forced tokens of request ", request.id(), " are left to the model: ", error.what()));
     }
   }
@@ -43,15 +43,15 @@ void Engine::AppendForcedTokens() {
 bool Engine::AppendForcedToken(Request& request, TokenId token) {
   RowResult result;
   request.ReserveToken();
-  cache_.ReserveIdentities(request.slot(), request.tokens().size() + 1);
-  events_.Reserve(events_.size() + LiveRequests() + limits_.max_batch_size + 2);
+  cache_.ReserveHashes(request.index(), request.tokens().size() + 1);
+  events_.Reserve(events_.size() + OpenRequests() + limits_.max_batch_size + 2);
   request.Judge(token, traits_.eos_token_ids, result);
   request.StageGrammar(result);
   request.StageText(result);
 
   // Nothing below can fail.
   request.AppendOutput(result);
-  cache_.UpdateIdentities(request.slot(), request.tokens());
+  cache_.UpdateHashes(request.index(), request.tokens());
   statistics_.generated_tokens += result.appends;
   if (result.finish != FinishReason::kNone) {
     FinishTurn(request, result);

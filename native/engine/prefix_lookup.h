@@ -18,11 +18,11 @@ class PrefixLookup final : public PrefixView {
   PrefixLookup(const PagedCache& cache, const std::vector<std::shared_ptr<Request>>& requests)
       : cache_(cache), requests_(requests) {}
 
-  PrefixHit Find(RequestSlot slot, std::vector<BlockId>& found) const override {
-    if (requests_[slot]->scores_prompt()) return {};
-    return cache_.Find(slot, requests_[slot]->tokens(), found);
+  PrefixHit Find(RequestIndex index, std::vector<BlockId>& found) const override {
+    if (requests_[index]->scores_prompt()) return {};
+    return cache_.Find(index, requests_[index]->tokens(), found);
   }
-  bool WillPublish(RequestSlot leader, RequestSlot follower, uint32_t blocks) const noexcept override {
+  bool WillPublish(RequestIndex leader, RequestIndex follower, uint32_t blocks) const noexcept override {
     return !requests_[follower]->scores_prompt() && cache_.WillPublish(leader, follower, blocks);
   }
 

@@ -16,13 +16,13 @@ namespace {
 }
 }  // namespace
 
-Request::Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestSlot slot,
+Request::Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestIndex index,
                  RequestId id, uint64_t max_session_tokens, int32_t priority, uint64_t seed)
     : engine_(std::move(engine)),
       abandonment_(std::move(abandonment)),
       max_session_tokens_(max_session_tokens),
       seed_(seed) {
-  view_.slot = slot;
+  view_.index = index;
   view_.request = id;
   view_.priority = priority;
 }
@@ -171,7 +171,7 @@ void Request::StageGrammar(RowResult& result) {
   if (cursor_->IsComplete()) result.finish = FinishReason::kEos;
 }
 
-void Request::RollBackGrammar() noexcept {
+void Request::RollbackGrammar() noexcept {
   if (cursor_ != nullptr) cursor_->Rollback();
 }
 

@@ -87,8 +87,8 @@ class Request : public std::enable_shared_from_this<Request> {
   // Most tokens of a step while the log-probabilities of a prompt are computed: each needs a row of logits.
   static constexpr uint32_t kScoredChunkTokens = 64;
 
-  Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestSlot slot, RequestId id,
-          uint64_t max_session_tokens, int32_t priority, uint64_t seed);
+  Request(std::weak_ptr<Engine> engine, std::shared_ptr<std::atomic<bool>> abandonment, RequestIndex index,
+          RequestId id, uint64_t max_session_tokens, int32_t priority, uint64_t seed);
 
   // --- The host's calls; include/oga/request.h states their contracts -------------------------------------------------
   TurnId BeginTurn(std::span<const TokenId> input, const TurnOptions* options);
@@ -118,7 +118,7 @@ class Request : public std::enable_shared_from_this<Request> {
   bool turn_live() const noexcept { return state_ == RequestState::kQueued || state_ == RequestState::kActive; }
   bool abandoned() const noexcept { return abandoned_.load(); }
   bool failed() const noexcept { return failed_; }
-  RequestSlot slot() const noexcept { return view_.slot; }
+  RequestIndex index() const noexcept { return view_.index; }
   RequestId id() const noexcept { return view_.request; }
   std::span<const TokenId> tokens() const noexcept { return tokens_; }
   uint64_t max_session_tokens() const noexcept { return max_session_tokens_; }
@@ -153,9 +153,9 @@ class Request : public std::enable_shared_from_this<Request> {
   // What the sampled token means for the turn, without changing anything.
   void Judge(TokenId token, std::span<const TokenId> eos_token_ids, RowResult& result) const noexcept;
   // Stages the result's token in the turn's grammar, and the ending that a complete grammar gives it. May throw, and then
-  // nothing changed that RollBackGrammar does not undo.
+  // nothing changed that RollbackGrammar does not undo.
   void StageGrammar(RowResult& result);
-  void RollBackGrammar() noexcept;
+  void RollbackGrammar() noexcept;
   // The turn's cursor; null without guidance.
   grammar::GrammarCursor* cursor() noexcept { return cursor_.get(); }
   // The mask of the next token: the grammar's, and a stop token where the turn may end. Throws as GrammarCursor::Mask.

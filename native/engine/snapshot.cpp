@@ -17,15 +17,15 @@ QueuePlace ExpectedPlace(const RequestSnapshot& request) {
 }  // namespace
 
 void ValidateSnapshot(const EngineSnapshot& snapshot) {
-  CheckInvariant(snapshot.requests.size() + snapshot.free_slots.size() == snapshot.slots, "E1",
-                 "open requests and free slots do not add up");
-  for (const uint32_t blocks : snapshot.free_slot_blocks) {
-    CheckInvariant(blocks == 0, "E1", "a free slot owns blocks");
+  CheckInvariant(snapshot.requests.size() + snapshot.free_indices.size() == snapshot.indices, "E1",
+                 "open requests and free indices do not add up");
+  for (const uint32_t blocks : snapshot.free_index_blocks) {
+    CheckInvariant(blocks == 0, "E1", "a free index owns blocks");
   }
   size_t queued = 0;
   for (const RequestSnapshot& request : snapshot.requests) {
-    CheckInvariant(request.slot == request.slot_in_request, "E1", "a request names another slot than it lies in");
-    CheckInvariant(request.state != RequestState::kClosed, "E1", "a closed request holds a slot");
+    CheckInvariant(request.index == request.index_in_request, "E1", "a request names another index than it lies in");
+    CheckInvariant(request.state != RequestState::kClosed, "E1", "a closed request holds an index");
     CheckInvariant(request.owned_blocks == request.table_blocks, "E2",
                    "the scheduler and the cache count other blocks");
     CheckInvariant(request.place == ExpectedPlace(request), "E2", "a request is in the wrong queue");
@@ -38,22 +38,22 @@ void ValidateSnapshot(const EngineSnapshot& snapshot) {
 
 EngineSnapshot Engine::Snapshot() const {
   EngineSnapshot snapshot;
-  snapshot.slots = requests_.size();
-  snapshot.free_slots = free_slots_;
+  snapshot.indices = requests_.size();
+  snapshot.free_indices = free_indices_;
   snapshot.queued = queues_.running().size() + queues_.waiting().size() + queues_.dormant().size();
-  for (const RequestSlot slot : free_slots_) snapshot.free_slot_blocks.push_back(cache_.table_blocks(slot));
-  for (size_t slot = 0; slot < requests_.size(); ++slot) {
-    const std::shared_ptr<Request>& request = requests_[slot];
+  for (const RequestIndex index : free_indices_) snapshot.free_index_blocks.push_back(cache_.table_blocks(index));
+  for (size_t index = 0; index < requests_.size(); ++index) {
+    const std::shared_ptr<Request>& request = requests_[index];
     if (request == nullptr) continue;
     RequestSnapshot values;
-    values.slot = static_cast<RequestSlot>(slot);
+    values.index = static_cast<RequestIndex>(index);
     values.state = request->state();
     values.place = request->place;
-    values.slot_in_request = request->slot();
+    values.index_in_request = request->index();
     values.cached_tokens = request->view().cached_tokens;
-    values.filled_slots = cache_.filled_slots(values.slot);
+    values.filled_slots = cache_.filled_slots(values.index);
     values.owned_blocks = request->view().owned_blocks;
-    values.table_blocks = cache_.table_blocks(values.slot);
+    values.table_blocks = cache_.table_blocks(values.index);
     values.turn_live = request->turn_live();
     snapshot.requests.push_back(values);
   }

@@ -12,10 +12,10 @@
 namespace oga {
 
 struct RequestSnapshot {
-  RequestSlot slot = kNoSlot;
+  RequestIndex index = kNoRequest;
   RequestState state = RequestState::kCreated;
   QueuePlace place = QueuePlace::kNone;
-  uint32_t slot_in_request = kNoSlot;  // the slot the request itself names
+  uint32_t index_in_request = kNoRequest;  // the index the request itself names
   uint32_t cached_tokens = 0;
   uint32_t filled_slots = 0;
   uint32_t owned_blocks = 0;  // as the scheduler's view says
@@ -24,11 +24,11 @@ struct RequestSnapshot {
 };
 
 struct EngineSnapshot {
-  std::vector<RequestSnapshot> requests;  // by slot, open ones only
-  std::vector<RequestSlot> free_slots;
-  size_t slots = 0;
-  size_t queued = 0;                       // over all queues
-  std::vector<uint32_t> free_slot_blocks;  // table lengths of free slots
+  std::vector<RequestSnapshot> requests;  // by index, open ones only
+  std::vector<RequestIndex> free_indices;
+  size_t indices = 0;
+  size_t queued = 0;                        // over all queues
+  std::vector<uint32_t> free_index_blocks;  // table lengths of free indices
   bool events_name_open_requests = true;
 };
 

@@ -69,7 +69,7 @@ void Engine::ExecuteStep() {
   results_.clear();
   clock_.Start();
   // Room for whatever this step may have to tell, a fatal end included.
-  events_.Reserve(LiveRequests() + limits_.max_batch_size + 1);
+  events_.Reserve(OpenRequests() + limits_.max_batch_size + 1);
   try {
     AppendForcedTokens();
     MakePlan();
@@ -107,7 +107,7 @@ void Engine::MakePlan() {
 // Whether a request's next token needs a copy of its block first changes with what others do.
 void Engine::MarkProtectedTails() noexcept {
   for (const CandidateView* candidate : queues_.running()) {
-    requests_[candidate->slot]->view().tail_shared = cache_.NextBlockProtected(candidate->slot);
+    requests_[candidate->index]->view().tail_shared = cache_.NextBlockProtected(candidate->index);
   }
 }
 
@@ -120,20 +120,20 @@ void Engine::UpdateDueSteps() noexcept {
   const PlanLimits limits = View().limits;
   size_t position = 0;
   for (const CandidateView* candidate : queues_.waiting_by_arrival()) {
-    uint64_t& due_step = requests_[candidate->slot]->view().due_step;
+    uint64_t& due_step = requests_[candidate->index]->view().due_step;
     due_step = std::min(due_step, statistics_.steps + WaitBound(limits, position++));
     next_due_step_ = std::min(next_due_step_, due_step);
   }
 }
 
-void Engine::DropCaches(std::span<const RequestSlot> slots) noexcept {
-  for (const RequestSlot slot : slots) {
-    Request& request = *requests_[slot];
+void Engine::DropCaches(std::span<const RequestIndex> requests) noexcept {
+  for (const RequestIndex index : requests) {
+    Request& request = *requests_[index];
     queues_.Remove(request.view(), request.place);
     request.place = QueuePlace::kNone;
     ++(request.view().live ? statistics_.preemptions : statistics_.dropped_residents);
     dropped_.push_back(request.id());
-    cache_.Drop(slot);
+    cache_.Drop(index);
     request.view().cached_tokens = 0;
     request.view().decoding = false;
     request.view().preemptible = false;
@@ -154,13 +154,13 @@ void Engine::TryStep() {
     packed_.Begin(plan_.rows.size(), plan_.scheduled_tokens, reservation.table_columns());
     for (size_t i = 0; i < plan_.rows.size(); ++i) {
       const RowPlan& row = plan_.rows[i];
-      const auto tokens = requests_[row.slot]->tokens().subspan(row.past_tokens, row.scheduled_tokens);
-      reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, requests_[row.slot]->logits_rows(row)));
+      const auto tokens = requests_[row.index]->tokens().subspan(row.past_tokens, row.scheduled_tokens);
+      reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, requests_[row.index]->logits_rows(row)));
     }
     clock_.Mark(StepPhase::kPack);
     const ExecutionResult execution = ExecuteBesideMasks(packed_.Batch(reservation.copies()));
     clock_.Mark(StepPhase::kExecute);
-    if (execution.status != ExecutionStatus::kOk) return RollBack(execution);
+    if (execution.status != ExecutionStatus::kOk) return Rollback(execution);
     SampleRows(execution.logits);
     clock_.Mark(StepPhase::kSample);
     Inject(FaultPoint::kPrepare);
@@ -170,7 +170,7 @@ void Engine::TryStep() {
   } catch (const ContractError&) {
     throw;
   } catch (...) {
-    return RollBack(FailureOfCurrentException(ExecutionStatus::kRetryable));
+    return Rollback(FailureOfCurrentException(ExecutionStatus::kRetryable));
   }
   CommitRows();
   GrowBudget();
@@ -183,10 +183,10 @@ void Engine::ReservePublication() {
   results_.reserve(plan_.rows.size());
   for (const RowPlan& row : plan_.rows) {
     if (!row.samples()) continue;
-    Request& request = *requests_[row.slot];
+    Request& request = *requests_[row.index];
     request.ReserveToken();
     if (request.settings().searches_sequence()) sampler_.ReserveHistory(request.tokens().size());
-    cache_.ReserveIdentities(row.slot, request.tokens().size() + 1);
+    cache_.ReserveHashes(row.index, request.tokens().size() + 1);
   }
 }
 
@@ -194,7 +194,7 @@ void Engine::ReservePublication() {
 ExecutionResult Engine::ExecuteBesideMasks(const ExecutionBatch& batch) {
   guidance_.Clear();
   for (const RowPlan& row : plan_.rows) {
-    grammar::GrammarCursor* const cursor = requests_[row.slot]->cursor();
+    grammar::GrammarCursor* const cursor = requests_[row.index]->cursor();
     if (row.samples() && cursor != nullptr) guidance_.Add(*cursor);
   }
   const Guidance::Running masks = guidance_.Start();
@@ -223,7 +223,7 @@ void Engine::SampleRows(std::span<const float> logits) {
   const size_t width = static_cast<size_t>(traits_.vocab_size);
   sample_inputs_.clear();
   for (const RowPlan& row : plan_.rows) {
-    Request& request = *requests_[row.slot];
+    Request& request = *requests_[row.index];
     RowResult& result = results_.emplace_back();
     const size_t scored = request.logits_rows(row) - (row.samples() ? 1 : 0);
     if (scored > 0) ScorePrompt(request, logits.first(scored * width), result);
@@ -239,7 +239,7 @@ void Engine::SampleRows(std::span<const float> logits) {
   auto outcome = sample_outcomes_.begin();
   for (size_t i = 0; i < plan_.rows.size(); ++i) {
     if (!plan_.rows[i].samples() || results_[i].failed()) continue;
-    Judge(*requests_[plan_.rows[i].slot], *outcome++, results_[i]);
+    Judge(*requests_[plan_.rows[i].index], *outcome++, results_[i]);
   }
 }
 
@@ -309,11 +309,11 @@ void Engine::CommitRows() noexcept {
   for (size_t i = 0; i < plan_.rows.size(); ++i) {
     const RowPlan& row = plan_.rows[i];
     RowResult& result = results_[i];
-    Request& request = *requests_[row.slot];
+    Request& request = *requests_[row.index];
     request.CommitRow(row, result, statistics_.steps);
-    cache_.UpdateIdentities(row.slot, request.tokens());
+    cache_.UpdateHashes(row.index, request.tokens());
     // What a failed row computed is nobody's beginning.
-    if (!result.failed()) cache_.Publish(row.slot, request.tokens());
+    if (!result.failed()) cache_.Publish(row.index, request.tokens());
     statistics_.generated_tokens += result.appends;
     if (result.finish != FinishReason::kNone) {
       if (result.failed()) request.MarkFailed();

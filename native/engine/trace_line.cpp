@@ -54,7 +54,7 @@ std::string Engine::TraceLine(const char* outcome) const {
   const bool committed = results_.size() == plan_.rows.size();
   for (size_t i = 0; i < plan_.rows.size(); ++i) {
     const RowPlan& row = plan_.rows[i];
-    const Request& request = *requests_[row.slot];
+    const Request& request = *requests_[row.index];
     line += Message(i == 0 ? "{" : ", {", "\"request\": ", request.id(), ", \"turn\": ", request.turn_id(),
                     ", \"past\": ", row.past_tokens, ", \"tokens\": ", row.scheduled_tokens, ", \"kind\": \"",
                     row.pending_tokens == 1 ? "decode" : "prefill", "\", \"event\": \"",
@@ -64,7 +64,7 @@ std::string Engine::TraceLine(const char* outcome) const {
   for (size_t i = 0; i < dropped_.size(); ++i) line += Message(i == 0 ? "" : ", ", dropped_[i]);
   line += "], \"waited\": [";
   for (size_t i = 0; i < plan_.skips.size(); ++i) {
-    const Request& request = *requests_[plan_.skips[i].slot];
+    const Request& request = *requests_[plan_.skips[i].index];
     line += Message(i == 0 ? "{" : ", {", "\"request\": ", request.id(), ", \"turn\": ", request.turn_id(),
                     ", \"tokens\": ", request.view().pending_tokens(),
                     ", \"steps\": ", statistics_.steps - request.view().last_progress_step, ", \"for\": \"",

@@ -40,7 +40,7 @@ constexpr SamplingOption kSeed{
 void TurnOptions::CheckUsable() const {
   const std::shared_ptr<Request> request = request_.lock();
   if (request == nullptr) {
-    Throw(StatusCode::kInvalidState, "the request of these turn options is gone; create new ones from a live request");
+    Throw(StatusCode::kInvalidState, "the request of these turn options is gone; create new ones from an open request");
   }
   request->CheckUsable();
 }

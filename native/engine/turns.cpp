@@ -133,7 +133,7 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
   CheckInput(request, input);
   TurnSetup setup = SetUpTurn(request, input.size(), options);
   const bool scores_prompt = setup.settings.logprobs.of_prompt();
-  cache_.ReserveIdentities(request.slot(), request.tokens().size() + input.size());
+  cache_.ReserveHashes(request.index(), request.tokens().size() + input.size());
   if (setup.settings.searches_sequence()) {
     const uint64_t length = request.tokens().size() + input.size();
     sampler_.ReserveHistory(length + std::min(request.max_session_tokens() - length, Request::kEagerTokens));
@@ -142,12 +142,12 @@ TurnId Engine::BeginTurn(Request& request, std::span<const TokenId> input, const
   // What predicts the first token of the input is the last one before it: it must be computed too.
   if (scores_prompt && request.view().cached_tokens + 1 > request.scored_end()) {
     request.view().cached_tokens = request.scored_end() - 1;
-    cache_.Truncate(request.slot(), request.view().cached_tokens);
+    cache_.Truncate(request.index(), request.view().cached_tokens);
   }
   request.view().arrival = next_arrival_++;
   request.view().due_step = CandidateView::kNever;
   request.view().last_progress_step = statistics_.steps;
-  cache_.UpdateIdentities(request.slot(), request.tokens());
+  cache_.UpdateHashes(request.index(), request.tokens());
   Settle(request);
   return request.turn_id();
 }
@@ -180,7 +180,7 @@ void Engine::FinishTurn(Request& request, RowResult& result) noexcept {
   std::shared_ptr<const PromptLogprobs> prompt_logprobs = request.TakePromptLogprobs();
   request.EndTurn();
   // Blocks set aside for a prompt that is not going to be computed now.
-  cache_.Truncate(request.slot(), cache_.filled_slots(request.slot()));
+  cache_.Truncate(request.index(), cache_.filled_slots(request.index()));
   Settle(request);
   Event* event = result.appends ? nullptr : events_.FindLast(request, request.turn_id());
   Event fresh;
@@ -218,8 +218,8 @@ void Engine::Rewind(Request& request, TurnId id) {
           " of them, the last with id ", request.turns().empty() ? 0 : request.turns().back().id);
   }
   request.TruncateToTurn(*turn);
-  cache_.Truncate(request.slot(), request.view().cached_tokens);
-  cache_.UpdateIdentities(request.slot(), request.tokens());
+  cache_.Truncate(request.index(), request.view().cached_tokens);
+  cache_.UpdateHashes(request.index(), request.tokens());
   Settle(request);
 }
 
@@ -237,14 +237,14 @@ std::shared_ptr<Request> Engine::Fork(Request& request) {
     Throw(StatusCode::kInvalidState, "turn ", request.turn_id(), " failed; rewind to its start before forking");
   }
   std::shared_ptr<Request> fork =
-      MakeRequest({request.max_session_tokens(), request.view().priority, cache_.salt(request.slot())});
+      MakeRequest({request.max_session_tokens(), request.view().priority, cache_.salt(request.index())});
   try {
     fork->CopySequence(request);
-    cache_.ReserveIdentities(fork->slot(), fork->tokens().size());
-    cache_.UpdateIdentities(fork->slot(), fork->tokens());
+    cache_.ReserveHashes(fork->index(), fork->tokens().size());
+    cache_.UpdateHashes(fork->index(), fork->tokens());
     const bool place = queues_.running().size() + queues_.dormant().size() < limits_.max_resident_requests;
     if (request.view().resident() && place) {
-      cache_.Share(request.slot(), fork->slot());
+      cache_.Share(request.index(), fork->index());
       fork->view().cached_tokens = request.view().cached_tokens;
     }
   } catch (...) {

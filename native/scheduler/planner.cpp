@@ -36,10 +36,10 @@ void SortIfNeeded(Container& items, Less less) {
 
 }  // namespace
 
-void Planner::Reserve(const PlanLimits& limits, size_t slots, StepPlan& plan) {
+void Planner::Reserve(const PlanLimits& limits, size_t indices, StepPlan& plan) {
   const size_t rows = std::min(limits.max_rows, limits.max_scheduled_tokens);
   picks_.reserve(rows);
-  marks_.resize(std::max(marks_.size(), slots));
+  marks_.resize(std::max(marks_.size(), indices));
   order_.reserve(marks_.size());
   plan.rows.reserve(rows);
   plan.drops.reserve(marks_.size());
@@ -70,7 +70,7 @@ void Planner::Plan(const SchedulerView& view, StepPlan& plan) {
 
 SkipReason Planner::WhySkipped(const CandidateView& candidate) const {
   if (candidate.dropped_at_attempt == view_->attempt) return SkipReason::kJustDropped;
-  if (marks_[candidate.slot] == Mark::kHeldBack) return SkipReason::kPrefix;
+  if (marks_[candidate.index] == Mark::kHeldBack) return SkipReason::kPrefix;
   if (!RowsLeft()) return SkipReason::kRows;
   const bool full = !candidate.resident() && residents_ >= view_->limits.max_resident_requests;
   return full ? SkipReason::kPlaces : SkipReason::kBlocks;
@@ -79,9 +79,9 @@ SkipReason Planner::WhySkipped(const CandidateView& candidate) const {
 void Planner::ExplainSkips() {
   for (const auto& candidates : {view_->running, view_->waiting}) {
     for (const CandidateView* candidate : candidates) {
-      const Mark mark = marks_[candidate->slot];
+      const Mark mark = marks_[candidate->index];
       if (mark == Mark::kNone || mark == Mark::kHeldBack)
-        plan_->skips.push_back({candidate->slot, WhySkipped(*candidate)});
+        plan_->skips.push_back({candidate->index, WhySkipped(*candidate)});
     }
   }
 }
@@ -161,8 +161,8 @@ void Planner::TrySelect(const CandidateView& candidate, bool urgent) {
   const PlanLimits& limits = view_->limits;
   const uint32_t target = std::max(candidate.owned_blocks, CeilDiv(candidate.sequence_tokens, limits.block_size_slots));
   if (target > limits.total_blocks) {
-    marks_[candidate.slot] = Mark::kUnserviceable;
-    plan_->unserviceable.push_back(candidate.slot);
+    marks_[candidate.index] = Mark::kUnserviceable;
+    plan_->unserviceable.push_back(candidate.index);
     return;
   }
   // A copy needs room beside its original. Where there can never be any, the request gives up its blocks and is computed
@@ -178,28 +178,28 @@ void Planner::TrySelect(const CandidateView& candidate, bool urgent) {
   const uint32_t copies = candidate.tail_shared ? 1 : 0;
   const uint32_t blocks = target - candidate.owned_blocks - hit.blocks + hit.retired_blocks + copies;
   const bool waits = !urgent && WorthWaiting(candidate, hit.blocks);
-  if (waits) marks_[candidate.slot] = Mark::kHeldBack;
+  if (waits) marks_[candidate.index] = Mark::kHeldBack;
   if (waits || !FindRoom(candidate, blocks, urgent)) {
     plan_->hits.resize(first_hit);
     return;
   }
   free_blocks_ -= blocks;
   if (!candidate.resident()) ++residents_;
-  marks_[candidate.slot] = Mark::kSelected;
+  marks_[candidate.index] = Mark::kSelected;
   const uint32_t past_tokens = candidate.cached_tokens + hit.blocks * limits.block_size_slots;
   picks_.push_back({&candidate, target, past_tokens, first_hit, hit.blocks});
 }
 
 PrefixHit Planner::FindPrefix(const CandidateView& candidate) {
   if (view_->prefix == nullptr || candidate.resident()) return {};
-  return view_->prefix->Find(candidate.slot, plan_->hits);
+  return view_->prefix->Find(candidate.index, plan_->hits);
 }
 
 bool Planner::WorthWaiting(const CandidateView& candidate, uint32_t hit_blocks) const {
   if (view_->prefix == nullptr || candidate.resident()) return false;
   const auto leads = [&](const CandidateView& leader, uint32_t past_tokens) {
     const bool still_to_come = past_tokens / view_->limits.block_size_slots <= hit_blocks;
-    return !leader.decoding && still_to_come && view_->prefix->WillPublish(leader.slot, candidate.slot, hit_blocks);
+    return !leader.decoding && still_to_come && view_->prefix->WillPublish(leader.index, candidate.index, hit_blocks);
   };
   // The prefills of this step, and the residents that may still get a row in it.
   return std::any_of(picks_.begin(), picks_.end(),
@@ -267,10 +267,10 @@ const CandidateView* Planner::NextVictim(const CandidateView& candidate, bool ur
 }
 
 void Planner::Drop(const CandidateView& victim) {
-  marks_[victim.slot] = Mark::kDropped;
+  marks_[victim.index] = Mark::kDropped;
   free_blocks_ += victim.owned_blocks;
   --residents_;
-  plan_->drops.push_back(victim.slot);
+  plan_->drops.push_back(victim.index);
 }
 
 void Planner::EmitRows() {
@@ -284,7 +284,7 @@ void Planner::EmitRows() {
   for (const Pick& pick : picks_) {
     const CandidateView& candidate = *pick.candidate;
     RowPlan row;
-    row.slot = candidate.slot;
+    row.index = candidate.index;
     row.past_tokens = pick.past_tokens;
     row.pending_tokens = candidate.sequence_tokens - pick.past_tokens;
     row.first_hit = pick.first_hit;

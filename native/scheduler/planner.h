@@ -34,8 +34,8 @@ class Planner {
  public:
   explicit Planner(const SchedulerPolicy& policy) : policy_(policy) {}
 
-  // Makes room for plans under these limits over slots below `slots`, so that Plan does not allocate.
-  void Reserve(const PlanLimits& limits, size_t slots, StepPlan& plan);
+  // Makes room for plans under these limits over requests whose index is below `indices`, so that Plan does not allocate.
+  void Reserve(const PlanLimits& limits, size_t indices, StepPlan& plan);
 
   void Plan(const SchedulerView& view, StepPlan& plan);
 
@@ -58,7 +58,7 @@ class Planner {
   PlanOutcome Outcome() const;
 
   bool RowsLeft() const { return picks_.size() < max_rows_; }
-  bool Unmarked(const CandidateView& candidate) const { return marks_[candidate.slot] == Mark::kNone; }
+  bool Unmarked(const CandidateView& candidate) const { return marks_[candidate.index] == Mark::kNone; }
   uint64_t Due(const CandidateView& candidate) const;
   bool IsUrgent(uint64_t due_step) const;
   bool IsDueBefore(const CandidateView& a, const CandidateView& b) const;
@@ -83,7 +83,7 @@ class Planner {
   size_t residents_ = 0;         // as the plan goes
   int32_t lowest_priority_ = 0;  // among the running
   std::vector<Pick> picks_;
-  std::vector<Mark> marks_;                  // by slot
+  std::vector<Mark> marks_;                  // by index
   std::vector<const CandidateView*> order_;  // scratch of the selection at hand
 };
 

@@ -11,7 +11,7 @@ class SchedulerPolicy {
   virtual ~SchedulerPolicy() = default;
 
   // A strict weak order over waiting requests. Must depend only on fields that stay the same while a request waits:
-  // slot, request, priority, arrival, sequence_tokens.
+  // index, request, priority, arrival, sequence_tokens.
   virtual bool Precedes(const CandidateView& a, const CandidateView& b) const noexcept = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace oga {
 
 struct RowPlan {
-  RequestSlot slot = kNoSlot;
+  RequestIndex index = kNoRequest;
   uint32_t past_tokens = 0;
   uint32_t scheduled_tokens = 0;
   uint32_t pending_tokens = 0;  // what the row had to compute before this step
@@ -39,17 +39,17 @@ enum class SkipReason {
 };
 
 struct Skip {
-  RequestSlot slot = kNoSlot;
+  RequestIndex index = kNoRequest;
   SkipReason reason = SkipReason::kRows;
 };
 
 struct StepPlan {
   PlanOutcome outcome = PlanOutcome::kNoWork;
-  std::vector<RowPlan> rows;               // logical order: decodes by arrival, then prefills by arrival
-  std::vector<RequestSlot> drops;          // dormant and preempted residents
-  std::vector<RequestSlot> unserviceable;  // live turns that could not run in an empty pool
-  std::vector<BlockId> hits;               // prefix blocks of the rows
-  std::vector<Skip> skips;                 // filled when the view asks for them
+  std::vector<RowPlan> rows;                // logical order: decodes by arrival, then prefills by arrival
+  std::vector<RequestIndex> drops;          // dormant and preempted residents
+  std::vector<RequestIndex> unserviceable;  // live turns that could not run in an empty pool
+  std::vector<BlockId> hits;                // prefix blocks of the rows
+  std::vector<Skip> skips;                  // filled when the view asks for them
   uint32_t scheduled_tokens = 0;
 
   void Clear() noexcept {

@@ -20,11 +20,11 @@ class PrefixView {
 
   // Looks up the whole blocks before the last token of a request that owns nothing; appends them to `found`. Linear in
   // the blocks of the sequence.
-  virtual PrefixHit Find(RequestSlot slot, std::vector<BlockId>& found) const = 0;
+  virtual PrefixHit Find(RequestIndex index, std::vector<BlockId>& found) const = 0;
 
   // Whether `leader`, once it has computed its sequence, will have published the block that `follower` lacks after its
   // first `blocks` ones.
-  virtual bool WillPublish(RequestSlot leader, RequestSlot follower, uint32_t blocks) const noexcept = 0;
+  virtual bool WillPublish(RequestIndex leader, RequestIndex follower, uint32_t blocks) const noexcept = 0;
 };
 
 }  // namespace oga

@@ -15,7 +15,7 @@ namespace oga {
 struct CandidateView {
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-  RequestSlot slot = kNoSlot;
+  RequestIndex index = kNoRequest;
   RequestId request = 0;
   int32_t priority = 0;             // higher first
   uint64_t arrival = 0;             // order of BeginTurn, engine-wide

@@ -9,11 +9,11 @@
 namespace oga::testing {
 
 struct PagedCacheAccess {
-  static const std::vector<BlockId>& Table(const PagedCache& cache, RequestSlot slot) {
-    return cache.tables_[slot].blocks;
+  static const std::vector<BlockId>& Table(const PagedCache& cache, RequestIndex index) {
+    return cache.tables_[index].blocks;
   }
-  static std::vector<BlockId>& Table(PagedCache& cache, RequestSlot slot) { return cache.tables_[slot].blocks; }
-  static uint32_t& FilledSlots(PagedCache& cache, RequestSlot slot) { return cache.tables_[slot].filled_slots; }
+  static std::vector<BlockId>& Table(PagedCache& cache, RequestIndex index) { return cache.tables_[index].blocks; }
+  static uint32_t& FilledSlots(PagedCache& cache, RequestIndex index) { return cache.tables_[index].filled_slots; }
   static BlockPool& Pool(PagedCache& cache) { return cache.pool_; }
 };
 

@@ -13,33 +13,33 @@ namespace {
 
 constexpr uint32_t kBlocks = 20;
 constexpr uint32_t kBlockSize = 3;
-constexpr RequestSlot kSlots = 6;
+constexpr RequestIndex kSlots = 6;
 
 class CacheWorld {
  public:
   explicit CacheWorld(uint32_t seed) : random_(seed), cache_(kBlocks, kBlockSize), memory_(kBlocks * kBlockSize, -1) {
-    cache_.EnsureSlots(kSlots);
+    cache_.EnsureTables(kSlots);
     sequences_.resize(kSlots);
   }
 
   void Move() {
-    const RequestSlot slot = Draw(kSlots);
+    const RequestIndex index = Draw(kSlots);
     switch (Draw(8)) {
       case 0:
-        cache_.Drop(slot);
-        sequences_[slot].clear();
+        cache_.Drop(index);
+        sequences_[index].clear();
         break;
       case 1: {
-        const uint32_t slots = Draw(cache_.filled_slots(slot) + 2);
-        cache_.Truncate(slot, slots);
-        sequences_[slot].resize(cache_.filled_slots(slot));
+        const uint32_t slots = Draw(cache_.filled_slots(index) + 2);
+        cache_.Truncate(index, slots);
+        sequences_[index].resize(cache_.filled_slots(index));
         break;
       }
       case 2: {
-        const RequestSlot target = Draw(kSlots);
-        if (target == slot || cache_.table_blocks(target) > 0) break;
-        cache_.Share(slot, target);
-        sequences_[target] = sequences_[slot];
+        const RequestIndex target = Draw(kSlots);
+        if (target == index || cache_.table_blocks(target) > 0) break;
+        cache_.Share(index, target);
+        sequences_[target] = sequences_[index];
         break;
       }
       default: Step();
@@ -53,16 +53,16 @@ class CacheWorld {
   std::vector<RowPlan> DrawRows() {
     std::vector<RowPlan> rows;
     uint32_t free = cache_.pool().free_blocks();
-    for (RequestSlot slot = 0; slot < kSlots; ++slot) {
+    for (RequestIndex index = 0; index < kSlots; ++index) {
       if (Draw(3) == 0) continue;
       RowPlan row;
-      row.slot = slot;
-      row.past_tokens = cache_.filled_slots(slot);
+      row.index = index;
+      row.past_tokens = cache_.filled_slots(index);
       row.scheduled_tokens = 1 + Draw(7);
-      row.copies_tail = cache_.NextBlockProtected(slot);
+      row.copies_tail = cache_.NextBlockProtected(index);
       const uint32_t covered = (row.past_tokens + row.scheduled_tokens + kBlockSize - 1) / kBlockSize;
-      row.target_blocks = std::max(cache_.table_blocks(slot), covered + Draw(2));
-      const uint32_t wanted = row.target_blocks - cache_.table_blocks(slot) + row.copies_tail;
+      row.target_blocks = std::max(cache_.table_blocks(index), covered + Draw(2));
+      const uint32_t wanted = row.target_blocks - cache_.table_blocks(index) + row.copies_tail;
       if (wanted > free) continue;
       free -= wanted;
       rows.push_back(row);
@@ -90,19 +90,19 @@ class CacheWorld {
     if (Draw(3) == 0) return reservation.Rollback();
     ASSERT_EQ(reservation.Commit(), CommitStatus::kCommitted);
     for (size_t i = 0; i < rows.size(); ++i) {
-      std::vector<int>& sequence = sequences_[rows[i].slot];
+      std::vector<int>& sequence = sequences_[rows[i].index];
       sequence.insert(sequence.end(), written[i].begin(), written[i].end());
     }
   }
 
   void Check() {
     ASSERT_NO_THROW(cache_.Validate());
-    for (RequestSlot slot = 0; slot < kSlots; ++slot) {
-      const std::vector<BlockId>& table = PagedCacheAccess::Table(cache_, slot);
-      ASSERT_EQ(cache_.filled_slots(slot), sequences_[slot].size());
-      for (uint32_t position = 0; position < sequences_[slot].size(); ++position) {
+    for (RequestIndex index = 0; index < kSlots; ++index) {
+      const std::vector<BlockId>& table = PagedCacheAccess::Table(cache_, index);
+      ASSERT_EQ(cache_.filled_slots(index), sequences_[index].size());
+      for (uint32_t position = 0; position < sequences_[index].size(); ++position) {
         const BlockId block = table[position / kBlockSize];
-        ASSERT_EQ(memory_[block * kBlockSize + position % kBlockSize], sequences_[slot][position]);
+        ASSERT_EQ(memory_[block * kBlockSize + position % kBlockSize], sequences_[index][position]);
       }
     }
   }

@@ -18,26 +18,26 @@ constexpr uint32_t kBlockSize = 4;
 
 class PagedCacheTest : public ::testing::Test {
  protected:
-  PagedCacheTest() : cache(kBlocks, kBlockSize) { cache.EnsureSlots(4); }
+  PagedCacheTest() : cache(kBlocks, kBlockSize) { cache.EnsureTables(4); }
   ~PagedCacheTest() override { EXPECT_NO_THROW(cache.Validate()); }
 
   // A row that computes `tokens` more tokens of a request.
-  RowPlan Row(RequestSlot slot, uint32_t tokens) const {
+  RowPlan Row(RequestIndex index, uint32_t tokens) const {
     RowPlan row;
-    row.slot = slot;
-    row.past_tokens = cache.filled_slots(slot);
+    row.index = index;
+    row.past_tokens = cache.filled_slots(index);
     row.scheduled_tokens = tokens;
-    row.target_blocks = std::max(cache.table_blocks(slot), (row.past_tokens + tokens + kBlockSize - 1) / kBlockSize);
-    row.copies_tail = cache.NextBlockProtected(slot);
+    row.target_blocks = std::max(cache.table_blocks(index), (row.past_tokens + tokens + kBlockSize - 1) / kBlockSize);
+    row.copies_tail = cache.NextBlockProtected(index);
     return row;
   }
 
-  void Grow(RequestSlot slot, uint32_t tokens) {
-    const std::vector<RowPlan> rows{Row(slot, tokens)};
+  void Grow(RequestIndex index, uint32_t tokens) {
+    const std::vector<RowPlan> rows{Row(index, tokens)};
     ASSERT_EQ(cache.Reserve(PlanOf(rows)).Commit(), CommitStatus::kCommitted);
   }
 
-  Blocks Table(RequestSlot slot) const { return PagedCacheAccess::Table(cache, slot); }
+  Blocks Table(RequestIndex index) const { return PagedCacheAccess::Table(cache, index); }
 
   static Blocks TableOf(const Reservation& reservation, size_t row) {
     Blocks table(reservation.table_columns(), 77);
@@ -279,9 +279,9 @@ TEST_F(PagedCacheTest, TheLastOwnerFreesSharedBlocks) {
 class BrokenPagedCache : public ::testing::Test {
  protected:
   BrokenPagedCache() : cache(kBlocks, kBlockSize) {
-    cache.EnsureSlots(2);
+    cache.EnsureTables(2);
     RowPlan row;
-    row.slot = 0;
+    row.index = 0;
     row.scheduled_tokens = 6;
     row.target_blocks = 2;
     EXPECT_EQ(cache.Reserve(PlanOf(std::vector{row})).Commit(), CommitStatus::kCommitted);

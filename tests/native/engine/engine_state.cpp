@@ -29,12 +29,12 @@ std::string StateOf(EngineHarness& harness, const Requests& requests) {
   std::ostringstream out;
   const EngineSnapshot snapshot = harness.engine->Snapshot();
   for (const RequestSnapshot& request : snapshot.requests) {
-    out << "slot " << request.slot << " state " << static_cast<int>(request.state) << " place "
+    out << "index " << request.index << " state " << static_cast<int>(request.state) << " place "
         << static_cast<int>(request.place) << " filled " << request.filled_slots << " blocks " << request.table_blocks
         << '\n';
   }
   out << "free slots";
-  for (const RequestSlot slot : snapshot.free_slots) out << ' ' << slot;
+  for (const RequestIndex index : snapshot.free_indices) out << ' ' << index;
   const EngineStatistics statistics = harness.engine->GetStatistics();
   out << "\nsteps " << statistics.steps << " rolled back " << statistics.rolled_back_steps << " preempted "
       << statistics.preemptions << " dropped " << statistics.dropped_residents << " free blocks "
@@ -58,7 +58,7 @@ void ExpectRefused(EngineHarness& harness, const Requests& requests, StatusCode 
 
 uint32_t BlocksOf(const EngineHarness& harness, const Request& request) {
   for (const RequestSnapshot& snapshot : harness.engine->Snapshot().requests) {
-    if (snapshot.slot == request.slot()) return snapshot.table_blocks;
+    if (snapshot.index == request.index()) return snapshot.table_blocks;
   }
   return 0;
 }

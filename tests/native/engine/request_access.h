@@ -8,10 +8,10 @@
 
 namespace oga::testing {
 
-inline std::shared_ptr<Request> LoneRequest(uint64_t max_session_tokens = 100, RequestSlot slot = 0,
+inline std::shared_ptr<Request> LoneRequest(uint64_t max_session_tokens = 100, RequestIndex index = 0,
                                             uint64_t seed = 7) {
-  return std::make_shared<Request>(std::weak_ptr<Engine>(), std::make_shared<std::atomic<bool>>(false), slot, slot + 1,
-                                   max_session_tokens, 0, seed);
+  return std::make_shared<Request>(std::weak_ptr<Engine>(), std::make_shared<std::atomic<bool>>(false), index,
+                                   index + 1, max_session_tokens, 0, seed);
 }
 
 struct RequestAccess {

@@ -208,7 +208,7 @@ TEST(Request, ADetachedOneIsClosedAndHoldsNoTokens) {
   request->Detach();
   EXPECT_EQ(request->state(), RequestState::kClosed);
   EXPECT_TRUE(request->tokens().empty());
-  EXPECT_EQ(request->slot(), kNoSlot);
+  EXPECT_EQ(request->index(), kNoRequest);
   EXPECT_THROW(request->BeginTurn(Tokens{1}, nullptr), Error);
   EXPECT_NO_THROW(request->Close());
 }

@@ -14,11 +14,11 @@ struct RunQueuesAccess {
 
 namespace {
 
-using Slots = std::vector<RequestSlot>;
+using Slots = std::vector<RequestIndex>;
 
 Slots SlotsOf(RunQueues::Views views) {
   Slots slots;
-  for (const CandidateView* view : views) slots.push_back(view->slot);
+  for (const CandidateView* view : views) slots.push_back(view->index);
   return slots;
 }
 
@@ -26,14 +26,14 @@ class RunQueuesTest : public ::testing::Test {
  protected:
   RunQueuesTest() : queues(policy) {
     queues.Reserve(8);
-    for (RequestSlot slot = 0; slot < views.size(); ++slot) {
-      views[slot].slot = slot;
-      views[slot].arrival = slot + 1;
+    for (RequestIndex index = 0; index < views.size(); ++index) {
+      views[index].index = index;
+      views[index].arrival = index + 1;
     }
   }
 
   void InsertAll(QueuePlace place, const Slots& order) {
-    for (const RequestSlot slot : order) queues.Insert(views[slot], place);
+    for (const RequestIndex index : order) queues.Insert(views[index], place);
     EXPECT_NO_THROW(queues.Validate());
   }
 

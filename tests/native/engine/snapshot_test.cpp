@@ -14,10 +14,10 @@ struct Checked {
   void Validate() const { ValidateSnapshot(snapshot); }
 };
 
-RequestSnapshot Resident(RequestSlot slot, bool live) {
+RequestSnapshot Resident(RequestIndex index, bool live) {
   RequestSnapshot request;
-  request.slot = slot;
-  request.slot_in_request = slot;
+  request.index = index;
+  request.index_in_request = index;
   request.state = live ? RequestState::kActive : RequestState::kTurnComplete;
   request.place = live ? QueuePlace::kRunning : QueuePlace::kDormant;
   request.cached_tokens = request.filled_slots = 5;
@@ -31,17 +31,17 @@ Checked Sound() {
   Checked checked;
   checked.snapshot.requests = {Resident(0, true), Resident(1, false)};
   RequestSnapshot waiting;
-  waiting.slot = waiting.slot_in_request = 3;
+  waiting.index = waiting.index_in_request = 3;
   waiting.state = RequestState::kQueued;
   waiting.place = QueuePlace::kWaiting;
   waiting.turn_live = true;
   RequestSnapshot created;
-  created.slot = created.slot_in_request = 4;
+  created.index = created.index_in_request = 4;
   checked.snapshot.requests.push_back(waiting);
   checked.snapshot.requests.push_back(created);
-  checked.snapshot.free_slots = {5, 2};
-  checked.snapshot.free_slot_blocks = {0, 0};
-  checked.snapshot.slots = 6;
+  checked.snapshot.free_indices = {5, 2};
+  checked.snapshot.free_index_blocks = {0, 0};
+  checked.snapshot.indices = 6;
   checked.snapshot.queued = 3;
   return checked;
 }
@@ -55,10 +55,10 @@ TEST(EngineSnapshot, NamesTheRuleThatIsBroken) {
     void (*breaks)(EngineSnapshot&);
   };
   const std::vector<Case> cases{
-      {"a slot is neither free nor taken", "E1", [](EngineSnapshot& s) { s.free_slots.pop_back(); }},
-      {"a free slot owns blocks", "E1", [](EngineSnapshot& s) { s.free_slot_blocks[1] = 3; }},
-      {"a request lies in another slot", "E1", [](EngineSnapshot& s) { s.requests[2].slot_in_request = 4; }},
-      {"a closed request holds a slot", "E1", [](EngineSnapshot& s) { s.requests[3].state = RequestState::kClosed; }},
+      {"an index is neither free nor taken", "E1", [](EngineSnapshot& s) { s.free_indices.pop_back(); }},
+      {"a free index owns blocks", "E1", [](EngineSnapshot& s) { s.free_index_blocks[1] = 3; }},
+      {"a request lies in another index", "E1", [](EngineSnapshot& s) { s.requests[2].index_in_request = 4; }},
+      {"a closed request holds an index", "E1", [](EngineSnapshot& s) { s.requests[3].state = RequestState::kClosed; }},
       {"the view counts other blocks than the cache", "E2", [](EngineSnapshot& s) { s.requests[0].owned_blocks = 1; }},
       {"a running one is not queued", "E2", [](EngineSnapshot& s) { s.requests[0].place = QueuePlace::kNone; }},
       {"a dormant one runs", "E2", [](EngineSnapshot& s) { s.requests[1].place = QueuePlace::kRunning; }},
@@ -85,7 +85,7 @@ TEST(EngineSnapshot, ShowsWhatAnEngineHolds) {
   harness.Step();
   const EngineSnapshot snapshot = harness.engine->Snapshot();
   ASSERT_EQ(snapshot.requests.size(), 2u);
-  EXPECT_EQ(snapshot.slots, 2 + snapshot.free_slots.size());
+  EXPECT_EQ(snapshot.indices, 2 + snapshot.free_indices.size());
   EXPECT_EQ(snapshot.requests[0].place, QueuePlace::kRunning);
   EXPECT_EQ(snapshot.requests[0].cached_tokens, 6u);
   EXPECT_EQ(snapshot.requests[0].table_blocks, 2u);

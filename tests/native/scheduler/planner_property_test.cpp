@@ -76,21 +76,21 @@ class SceneMaker {
 // What must hold of any plan, whatever the rules of service are.
 void CheckValid(const Scene& scene, const SchedulerView& view, const StepPlan& plan) {
   const PlanLimits& limits = scene.limits;
-  std::map<RequestSlot, int> mentions;
+  std::map<RequestIndex, int> mentions;
   int64_t free = view.free_blocks;
   int64_t residents = static_cast<int64_t>(view.running.size() + view.dormant.size());
-  for (const RequestSlot slot : plan.drops) {
-    ++mentions[slot];
-    ASSERT_TRUE(scene.views[slot].resident());
-    ASSERT_TRUE(!scene.views[slot].live || scene.views[slot].preemptible);
-    free += scene.views[slot].owned_blocks;
+  for (const RequestIndex index : plan.drops) {
+    ++mentions[index];
+    ASSERT_TRUE(scene.views[index].resident());
+    ASSERT_TRUE(!scene.views[index].live || scene.views[index].preemptible);
+    free += scene.views[index].owned_blocks;
     --residents;
   }
-  for (const RequestSlot slot : plan.unserviceable) ++mentions[slot];
+  for (const RequestIndex index : plan.unserviceable) ++mentions[index];
   uint32_t tokens = 0;
   for (const RowPlan& row : plan.rows) {
-    const CandidateView& candidate = scene.views[row.slot];
-    ++mentions[row.slot];
+    const CandidateView& candidate = scene.views[row.index];
+    ++mentions[row.index];
     ASSERT_TRUE(candidate.live);
     ASSERT_NE(candidate.dropped_at_attempt, scene.attempt);
     ASSERT_EQ(row.past_tokens, candidate.cached_tokens);
@@ -106,7 +106,7 @@ void CheckValid(const Scene& scene, const SchedulerView& view, const StepPlan& p
     residents += !candidate.resident();
     tokens += row.scheduled_tokens;
   }
-  for (const auto& [slot, count] : mentions) ASSERT_EQ(count, 1) << "slot " << slot;
+  for (const auto& [index, count] : mentions) ASSERT_EQ(count, 1) << "index " << index;
   ASSERT_GE(free, 0) << "the rows take more blocks than there are";
   ASSERT_LE(residents, limits.max_resident_requests);
   ASSERT_EQ(tokens, plan.scheduled_tokens);

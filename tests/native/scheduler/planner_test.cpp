@@ -9,7 +9,7 @@
 namespace oga::testing {
 namespace {
 
-using Slots = std::vector<RequestSlot>;
+using Slots = std::vector<RequestIndex>;
 
 // --- Order and tokens -----------------------------------------------------------------------------------------------
 
@@ -385,9 +385,9 @@ TEST(Planner, OneFurtherBackInTheQueueIsUrgentLater) {
   scene.Decode(2);
   for (int i = 0; i < 4; ++i) scene.Waiting(2).last_progress_step = scene.committed_steps - 20;
   EXPECT_EQ(RowsOf(scene.Plan()), (PlannedRows{{2, 2}, {3, 2}}));
-  for (size_t slot = 2; slot < 4; ++slot) scene.views[slot].last_progress_step = scene.committed_steps;
+  for (size_t index = 2; index < 4; ++index) scene.views[index].last_progress_step = scene.committed_steps;
   EXPECT_EQ(RowsOf(scene.Plan()), (PlannedRows{{0, 1}, {1, 1}})) << "the last two may wait twice as long";
-  for (size_t slot = 4; slot < 6; ++slot) scene.views[slot].last_progress_step = scene.committed_steps - 48;
+  for (size_t index = 4; index < 6; ++index) scene.views[index].last_progress_step = scene.committed_steps - 48;
   EXPECT_EQ(RowsOf(scene.Plan()), (PlannedRows{{4, 2}, {5, 2}})) << "half of the smallest bound is left";
 }
 

@@ -74,10 +74,10 @@ class ReferencePlanner {
   size_t Rows() const { return std::min(view_.limits.max_rows, view_.limits.max_scheduled_tokens); }
 
   bool Settled(const View& v) const {
-    return picked_.contains(&v) || Contains(plan_.drops, v.slot) || Contains(plan_.unserviceable, v.slot);
+    return picked_.contains(&v) || Contains(plan_.drops, v.index) || Contains(plan_.unserviceable, v.index);
   }
-  static bool Contains(const std::vector<RequestSlot>& slots, RequestSlot slot) {
-    return std::find(slots.begin(), slots.end(), slot) != slots.end();
+  static bool Contains(const std::vector<RequestIndex>& slots, RequestIndex index) {
+    return std::find(slots.begin(), slots.end(), index) != slots.end();
   }
 
   uint32_t Target(const View& v) const {
@@ -91,7 +91,7 @@ class ReferencePlanner {
   int64_t Free() const {
     int64_t free = view_.free_blocks;
     for (const View* v : All(view_.running, view_.dormant)) {
-      if (Contains(plan_.drops, v->slot)) free += v->owned_blocks;
+      if (Contains(plan_.drops, v->index)) free += v->owned_blocks;
     }
     for (const View* v : picked_) free -= Cost(*v);
     return free;
@@ -104,15 +104,15 @@ class ReferencePlanner {
 
   void Select(const View& v, bool urgent) {
     if (Target(v) > view_.limits.total_blocks) {
-      plan_.unserviceable.push_back(v.slot);
+      plan_.unserviceable.push_back(v.index);
       return;
     }
     if (v.tail_shared && Target(v) + 1 > view_.limits.total_blocks) {
-      plan_.drops.push_back(v.slot);
+      plan_.drops.push_back(v.index);
       return;
     }
     const size_t headroom = v.resident() || urgent ? 0 : std::max(view_.running.size(), picked_.size());
-    const std::vector<RequestSlot> drops = plan_.drops;
+    const std::vector<RequestIndex> drops = plan_.drops;
     while (Free() < int64_t{Cost(v)} + static_cast<int64_t>(headroom) ||
            Residents() + !v.resident() > view_.limits.max_resident_requests) {
       const View* victim = Victim(v, urgent);
@@ -120,7 +120,7 @@ class ReferencePlanner {
         plan_.drops = drops;  // dropping does not help, so nobody is dropped
         return;
       }
-      plan_.drops.push_back(victim->slot);
+      plan_.drops.push_back(victim->index);
     }
     picked_.insert(&v);
   }
@@ -155,7 +155,7 @@ class ReferencePlanner {
     for (size_t i = 0; i < rows.size(); ++i) {
       const uint32_t others = static_cast<uint32_t>(rows.size() - i - 1);  // one token each is kept for them
       RowPlan row;
-      row.slot = rows[i]->slot;
+      row.index = rows[i]->index;
       row.past_tokens = rows[i]->cached_tokens;
       row.pending_tokens = rows[i]->pending_tokens();
       row.target_blocks = Target(*rows[i]);

@@ -24,7 +24,7 @@ class Scene {
   uint64_t committed_steps = 100;
   uint64_t attempt = 7;
   std::optional<uint32_t> free_blocks;      // unset: what the residents leave
-  mutable std::deque<CandidateView> views;  // by slot; references stay valid; View() works out the due steps
+  mutable std::deque<CandidateView> views;  // by index; references stay valid; View() works out the due steps
 
   uint32_t Blocks(uint32_t tokens) const { return (tokens + limits.block_size_slots - 1) / limits.block_size_slots; }
 
@@ -88,7 +88,7 @@ class Scene {
               [&policy](const auto* a, const auto* b) { return policy.Precedes(*a, *b); });
     view.limits = limits;
     for (size_t place = 0; place < queues.waiting_by_arrival.size(); ++place) {
-      CandidateView& waiting = views[queues.waiting_by_arrival[place]->slot];
+      CandidateView& waiting = views[queues.waiting_by_arrival[place]->index];
       waiting.due_step = waiting.last_progress_step + WaitBound(limits, place);
       view.next_due_step = std::min(view.next_due_step, waiting.due_step);
     }
@@ -116,7 +116,7 @@ class Scene {
  private:
   CandidateView& Add(uint32_t sequence_tokens) {
     CandidateView& view = views.emplace_back();
-    view.slot = static_cast<RequestSlot>(views.size() - 1);
+    view.index = static_cast<RequestIndex>(views.size() - 1);
     view.request = views.size();
     view.arrival = views.size();
     view.sequence_tokens = sequence_tokens;
@@ -126,12 +126,12 @@ class Scene {
   }
 };
 
-// The (slot, tokens) of a plan's rows, in order.
-using PlannedRows = std::vector<std::pair<RequestSlot, uint32_t>>;
+// The (index, tokens) of a plan's rows, in order.
+using PlannedRows = std::vector<std::pair<RequestIndex, uint32_t>>;
 
 inline PlannedRows RowsOf(const StepPlan& plan) {
   PlannedRows rows;
-  for (const RowPlan& row : plan.rows) rows.emplace_back(row.slot, row.scheduled_tokens);
+  for (const RowPlan& row : plan.rows) rows.emplace_back(row.index, row.scheduled_tokens);
   return rows;
 }
 
