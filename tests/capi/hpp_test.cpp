@@ -3,6 +3,7 @@
 #include <oga/oga.hpp>
 #include <oga/tokenizer.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -45,6 +46,17 @@ class Hpp : public oga::test::WithRuntime {
   std::unique_ptr<oga::Engine> engine_;
   oga::TurnUsage last_usage_;
 };
+
+// The field of the Error that `call` throws.
+template <typename Call>
+std::string FieldOf(const Call& call) {
+  try {
+    call();
+  } catch (const oga::Error& error) {
+    return error.field();
+  }
+  return "nothing was thrown";
+}
 
 // The code of the Error that `call` throws; Ok when it throws nothing.
 template <typename Call>
@@ -102,6 +114,7 @@ TEST_F(Hpp, RewindCancelForkAndClose) {
   EXPECT_EQ(events[0].finish_reason(), OgaFinishReason_Cancelled);
   EXPECT_EQ(events[0].turn_id(), 3u);
   EXPECT_EQ(events[0].error_code(), OgaErrorCode_None);
+  EXPECT_EQ(events[0].failure(), OgaFailureKind_None);
   EXPECT_EQ(events[0].matched_stop_string_index(), -1);
   EXPECT_EQ(CodeOf([&] { events[1].token(); }, "event must not be null."), OgaStatusCode_InvalidArgument);
   oga::Request fork = request.Fork();
@@ -110,12 +123,30 @@ TEST_F(Hpp, RewindCancelForkAndClose) {
   EXPECT_EQ(CodeOf([&] { request.BeginTurn({5}); }, "closed"), OgaStatusCode_InvalidState);
 }
 
-TEST_F(Hpp, ErrorsCarryCodeAndSentence) {
+TEST_F(Hpp, ATurnThatFailedSaysWhy) {
+  oga::Request request = engine_->CreateRequest();
+  oga::Sequences banned;
+  banned.Append({5, 5});
+  oga::TurnOptions options = request.CreateTurnOptions();
+  options.SetAllowedTokens({5}).SetBannedSequences(banned);
+  request.BeginTurn({3, 10}, options);
+  oga::EventBuffer events = engine_->CreateEventBuffer(4);
+  OgaFailureKind failure = OgaFailureKind_None;
+  while (engine_->HasPendingRequests()) {
+    engine_->Run(events);
+    for (const oga::Event event : events) failure = event.failure();
+  }
+  EXPECT_EQ(failure, OgaFailureKind_NoAllowedToken);
+}
+
+TEST_F(Hpp, ErrorsCarryCodeFieldAndSentence) {
   EXPECT_EQ(CodeOf([] { oga::Model("no/such/folder"); }, "no/such/folder"), OgaStatusCode_NotFound);
   EXPECT_EQ(CodeOf([] { oga::Config("no/such/folder"); }), OgaStatusCode_NotFound);
   oga::Request request = engine_->CreateRequest();
   EXPECT_EQ(CodeOf([&] { request.BeginTurn({}); }, "at least one token"), OgaStatusCode_InvalidArgument);
   EXPECT_EQ(CodeOf([&] { request.CreateTurnOptions().SetTopP(2.0f); }, "top_p"), OgaStatusCode_InvalidArgument);
+  EXPECT_EQ(FieldOf([&] { request.CreateTurnOptions().SetTopP(2.0f); }), "top_p");
+  EXPECT_EQ(FieldOf([] { oga::Config("no/such/folder"); }), std::filesystem::absolute("no/such/folder").string());
   EXPECT_EQ(CodeOf([&] { engine_->CreateRequest(oga::RequestOptions().SetMaxSessionTokens(999)); }, "999"),
             OgaStatusCode_InvalidArgument);
   EXPECT_EQ(CodeOf([&] { engine_->GetStatistics().Count("nothing"); }, "'nothing'"), OgaStatusCode_InvalidArgument);

@@ -137,6 +137,7 @@ TEST_F(ConfigFile, RefusesAnEmptyPathAndOneWithANul) {
   EXPECT_EQ(ErrorOf([] { GenaiConfig::FromFolder(""); }).code(), StatusCode::kInvalidArgument);
   const Error error = ErrorOf([] { GenaiConfig::FromFolder(std::string("a\0b", 3)); });
   EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(error.field(), "config_path");
   EXPECT_CONTAINS(error.message(), "'a\\x00b'");
 }
 
@@ -145,6 +146,7 @@ TEST_F(ConfigFile, SaysThatAFileIsNoFolder) {
   const std::string file = (folder / kConfigFileName).native();
   const Error error = ErrorOf([&] { GenaiConfig::FromFolder(file); });
   EXPECT_EQ(error.code(), StatusCode::kIoError);
+  EXPECT_EQ(error.field(), file);
   EXPECT_CONTAINS(error.message(), "'" + file + "' is a file; give the folder that holds genai_config.json");
   EXPECT_CONTAINS(ErrorOf([&] { GenaiConfig::FromFolder(file + "/x"); }).message(), "Not a directory");
   EXPECT_CONTAINS(ErrorOf([] { GenaiConfig::FromFolder("/dev/null"); }).message(), "is a device");
@@ -155,6 +157,7 @@ TEST_F(ConfigFile, NamesTheFullPathOfAMissingConfig) {
   fs::current_path(root_);
   const Error error = ErrorOf([] { GenaiConfig::FromFolder("empty"); });
   EXPECT_EQ(error.code(), StatusCode::kNotFound);
+  EXPECT_EQ(error.field(), root_.native() + "/empty/genai_config.json");
   EXPECT_CONTAINS(error.message(), "'" + root_.native() + "/empty/genai_config.json' does not exist");
   EXPECT_CONTAINS(error.message(), "oga convert");
 }

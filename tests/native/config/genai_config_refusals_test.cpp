@@ -28,6 +28,7 @@ void ExpectRefused(const WrongValue& row) {
   SCOPED_TRACE(row.overlay);
   const auto expect_named = [&](const Error& error) {
     EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(error.field(), row.path);
     EXPECT_CONTAINS(error.message(), std::string(": ") + row.path + " ");
     EXPECT_CONTAINS(error.message(), row.found);
     EXPECT_CONTAINS(error.message(), row.wanted);

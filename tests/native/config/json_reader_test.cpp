@@ -33,6 +33,15 @@ TEST(JsonReader, ReadsEveryKindOfValue) {
   EXPECT_EQ(root.Find("absent"), nullptr);
 }
 
+TEST(JsonReader, ARefusalIsAboutAKeyOrElseAboutTheText) {
+  EXPECT_EQ(ErrorOf([] { Read("{"); }).field(), "/m/genai_config.json");
+  EXPECT_EQ(ErrorOf([] { Read(""); }).field(), "/m/genai_config.json");
+  EXPECT_EQ(ErrorOf([] { Read(std::string(100, '[')); }).field(), "/m/genai_config.json");
+  EXPECT_EQ(ErrorOf([] { Read(R"({"a": {"b": 1, "b": 2}})"); }).field(), "a.b");
+  EXPECT_EQ(ErrorOf([] { Read(R"({"a": {"b": [1, 1e-999]}})"); }).field(), "a.b[1]");
+  EXPECT_EQ(ErrorOf([] { Read("1e-999"); }).field(), "/m/genai_config.json");
+}
+
 TEST(JsonReader, TakesAnyNumberWithoutAFractionForAnInteger) {
   const struct {
     const char* text;

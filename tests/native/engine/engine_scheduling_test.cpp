@@ -333,6 +333,7 @@ TEST(Scheduling, ATurnThatOutgrewThePoolFailsAlone) {
   EXPECT_EQ(events[0].request, large);
   EXPECT_EQ(events[0].flags, event_flags::kTurnFinished | event_flags::kFailed);
   EXPECT_EQ(events[0].error_code, EventErrorCode::kRequestUnserviceable);
+  EXPECT_EQ(events[0].failure, FailureKind::kNeverFits);
   harness.Finish();
   EXPECT_EQ(harness.Of(other).tokens, EngineHarness::Reference(EngineHarness::Prompt(5, 9), 4));
   EXPECT_THROW(large->BeginTurn(EngineHarness::Prompt(1), nullptr), Error);

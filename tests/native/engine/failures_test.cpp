@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <new>
+#include <stdexcept>
+#include <utility>
 
+#include "base/check.h"
 #include "native/engine/engine_state.h"
 
 namespace oga::testing {
@@ -96,6 +100,87 @@ TEST(Failures, OfPlanningReachTheCallerAndTheNextRunGoesOn) {
   }
 }
 
+// A first step in which `fail` throws at one point, and what its two turns were told.
+struct Told {
+  std::vector<Event> events;
+  bool threw = false;
+  bool is_healthy = true;
+};
+
+Told FailOnce(FaultPoint point, const std::function<void()>& fail) {
+  bool failed = false;
+  EngineHarness harness(EngineHarness::SmallLimits(), EngineHarness::Next, [&](FaultPoint at) {
+    if (at != point || std::exchange(failed, true)) return;
+    fail();
+  });
+  Requests requests{harness.Create(), harness.Create()};
+  for (const auto& request : requests) EngineHarness::Begin(*request, EngineHarness::Prompt(4), 6);
+  Told told;
+  try {
+    told.events = harness.Step();
+  } catch (const std::exception&) {
+    told.threw = true;
+  }
+  harness.Finish();
+  try {
+    harness.engine->Run(*harness.buffer);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::kEngineUnhealthy);
+    told.is_healthy = false;
+  }
+  for (const auto& request : requests) {
+    const std::vector<TokenId> expected = EngineHarness::Reference(EngineHarness::Prompt(4), told.is_healthy ? 6 : 0);
+    EXPECT_EQ(harness.Of(request).tokens, expected);
+  }
+  return told;
+}
+
+constexpr FaultPoint kPointsOfAStep[] = {FaultPoint::kPlan, FaultPoint::kReserveCache, FaultPoint::kReservePublication,
+                                         FaultPoint::kPack, FaultPoint::kSample,       FaultPoint::kPrepare};
+
+TEST(Failures, ThatMemoryExplainsAreRolledBackWhereverTheyAre) {
+  const std::function<void()> listed[] = {[] { throw std::bad_alloc(); }, [] { throw std::length_error("long"); },
+                                          [] { Throw(StatusCode::kResourceExhausted, "no room"); },
+                                          [] { Throw(StatusCode::kOutOfMemory, "no memory"); }};
+  for (const FaultPoint point : kPointsOfAStep) {
+    for (const auto& fail : listed) {
+      const Told told = FailOnce(point, fail);
+      EXPECT_TRUE(told.is_healthy);
+      EXPECT_EQ(told.threw, point == FaultPoint::kPlan) << "of a plan the caller is told by the call";
+      if (told.threw) continue;
+      ASSERT_EQ(told.events.size(), 1u);
+      EXPECT_EQ(told.events[0].flags, event_flags::kRetryable);
+      EXPECT_EQ(told.events[0].error_code, EventErrorCode::kRetryableExecution);
+      EXPECT_EQ(told.events[0].failure, FailureKind::kNone);
+    }
+  }
+}
+
+TEST(Failures, ThatNobodyCanNameEndTheEngineWhereverTheyAre) {
+  const struct {
+    std::function<void()> fail;
+    FailureKind kind;
+  } unlisted[] = {{[] { throw std::runtime_error("odd"); }, FailureKind::kExecution},
+                  {[] { Throw(StatusCode::kInternal, "a bug"); }, FailureKind::kExecution},
+                  {[] { Throw(StatusCode::kInvalidArgument, "a shape"); }, FailureKind::kExecution},
+                  {[] { throw 7; }, FailureKind::kExecution},
+                  {[] { throw ContractError("a promise"); }, FailureKind::kContract}};
+  for (const FaultPoint point : kPointsOfAStep) {
+    for (const auto& row : unlisted) {
+      const Told told = FailOnce(point, row.fail);
+      EXPECT_FALSE(told.is_healthy);
+      EXPECT_FALSE(told.threw);
+      ASSERT_EQ(told.events.size(), 2u);
+      for (const Event& event : told.events) {
+        EXPECT_EQ(event.flags, event_flags::kTurnFinished | event_flags::kFailed);
+        EXPECT_EQ(event.finish_reason, FinishReason::kFailed);
+        EXPECT_EQ(event.failure, row.kind);
+        EXPECT_EQ(event.error_code, CodeOf(row.kind));
+      }
+    }
+  }
+}
+
 TEST(Failures, OfMemoryInOneStepAfterAnotherDoubleOrLoseNoToken) {
   for (size_t step = 0; step < 16; ++step) {
     EngineHarness harness;
@@ -130,14 +215,17 @@ TEST(Failures, ARowOfUnusableLogitsFailsAlone) {
     const char* what;
     void (*spoil)(std::span<float>);
     bool fails;
+    FailureKind kind;
   };
   const std::vector<Case> cases{
-      {"one NaN", [](std::span<float> l) { l[60] = std::nanf(""); }, true},
-      {"one +infinity", [](std::span<float> l) { l[7] = kInfinity; }, true},
-      {"nothing but -infinity", [](std::span<float> l) { std::fill(l.begin(), l.end(), -kInfinity); }, true},
+      {"one NaN", [](std::span<float> l) { l[60] = std::nanf(""); }, true, FailureKind::kBadLogits},
+      {"one +infinity", [](std::span<float> l) { l[7] = kInfinity; }, true, FailureKind::kBadLogits},
+      {"nothing but -infinity", [](std::span<float> l) { std::fill(l.begin(), l.end(), -kInfinity); }, true,
+       FailureKind::kBadLogits},
       {"nothing but masked tokens",
-       [](std::span<float> l) { std::fill(l.begin(), l.end() - 2, -kInfinity), l[62] = l[63] = 1; }, true},
-      {"a few of -infinity", [](std::span<float> l) { l[61] = l[62] = l[63] = -kInfinity; }, false},
+       [](std::span<float> l) { std::fill(l.begin(), l.end() - 2, -kInfinity), l[62] = l[63] = 1; }, true,
+       FailureKind::kNoAllowedToken},
+      {"a few of -infinity", [](std::span<float> l) { l[61] = l[62] = l[63] = -kInfinity; }, false, FailureKind::kNone},
   };
   for (const Case& spoiled : cases) {
     for (const bool sampled : {false, true}) {
@@ -158,6 +246,8 @@ TEST(Failures, ARowOfUnusableLogitsFailsAlone) {
       ASSERT_EQ(harness.Of(bad).endings.size(), 1u);
       const Event& end = harness.Of(bad).endings[0];
       EXPECT_EQ(end.finish_reason == FinishReason::kFailed, spoiled.fails) << spoiled.what;
+      EXPECT_EQ(end.failure, spoiled.kind) << spoiled.what;
+      EXPECT_EQ(end.error_code, CodeOf(spoiled.kind)) << spoiled.what;
       EXPECT_EQ(end.usage.generated_tokens, spoiled.fails ? 2u : 8u) << spoiled.what;
       EXPECT_EQ(harness.Of(bad).tokens.size(), end.usage.generated_tokens);
       EXPECT_TRUE(harness.engine_events.empty());

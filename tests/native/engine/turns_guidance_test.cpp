@@ -294,6 +294,7 @@ TEST(Guidance, AnUnsatisfiableMixEndsItsTurnAndNoOther) {
   auto all = host.Read();
   EXPECT_EQ(all[bad.get()].endings[0].finish_reason, FinishReason::kFailed);
   EXPECT_EQ(all[bad.get()].endings[0].error_code, EventErrorCode::kRequestUnserviceable);
+  EXPECT_EQ(all[bad.get()].endings[0].failure, FailureKind::kNoAllowedToken) << "the grammar itself could go on";
   EXPECT_EQ(all[good.get()].text, "ok");
 }
 

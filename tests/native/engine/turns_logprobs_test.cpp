@@ -234,6 +234,7 @@ TEST(PromptLogprobs, APromptWithBadLogitsFailsItsTurnOnly) {
   host.Begin(*good, {6, 7, 8}, scored);
   auto all = Read(host);
   EXPECT_EQ(all[bad.get()].ending.finish_reason, FinishReason::kFailed);
+  EXPECT_EQ(all[bad.get()].ending.failure, FailureKind::kBadLogits);
   EXPECT_EQ(all[good.get()].ending.finish_reason, FinishReason::kMaxGeneratedTokens);
 }
 

@@ -274,6 +274,7 @@ TEST(TurnOptions, ATurnThatRunsOutOfTokensFailsAloneAndCanBeRewound) {
   EXPECT_EQ(failed.endings[0].finish_reason, FinishReason::kFailed);
   EXPECT_EQ(failed.endings[0].flags, event_flags::kTurnFinished | event_flags::kFailed);
   EXPECT_EQ(failed.endings[0].error_code, EventErrorCode::kRequestUnserviceable);
+  EXPECT_EQ(failed.endings[0].failure, FailureKind::kNoAllowedToken);
   dead_end->RewindToStartOfTurn(turn);
   host.Begin(*dead_end, {4, 5}, plain);
   EXPECT_EQ(host.RunToEnd()[dead_end.get()].tokens, expected);

@@ -121,6 +121,7 @@ Error ErrorOf(std::string_view type, std::string_view text) {
 void ExpectRefused(std::string_view type, std::string_view text, std::initializer_list<std::string_view> parts) {
   const Error error = ErrorOf(type, text);
   EXPECT_EQ(error.code(), StatusCode::kInvalidArgument) << text.substr(0, 200);
+  EXPECT_EQ(error.field(), "guidance");
   for (const std::string_view part : parts) {
     EXPECT_NE(error.message().find(part), std::string::npos) << part << " is not in: " << error.message();
   }

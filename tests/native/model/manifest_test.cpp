@@ -166,6 +166,19 @@ TEST_F(Manifests, RefuseAMissingTensorByNameAndKey) {
   ExpectRefused(StatusCode::kModelError, {"'past_key_values.1.value' (model.decoder.inputs.past_value_names)"});
 }
 
+TEST_F(Manifests, RefusalsAreAboutTheKeyThatNamesTheTensorOrElseAboutTheGraph) {
+  const auto field = [&] { return ErrorOf([&] { Read(); }).field(); };
+  Output("logits").type = ElementType::kFloat16;
+  EXPECT_EQ(field(), "model.decoder.outputs.logits");
+  Input("block_table").dims = {Open("rows")};
+  EXPECT_EQ(field(), "model.decoder.inputs.block_table");
+  Remove(inputs_, "input_ids");
+  EXPECT_EQ(field(), "model.decoder.inputs.input_ids");
+  Remove(inputs_, "block_table");
+  inputs_.push_back({"attention_mask", ElementType::kInt64, {Open("batch"), Open("total")}});
+  EXPECT_EQ(field(), "/models/small/model.onnx") << "a plain export";
+}
+
 TEST_F(Manifests, RefuseAMissingOutput) {
   Remove(outputs_, "present.0.key");
   ExpectRefused(StatusCode::kModelError, {"output 'present.0.key' (model.decoder.outputs.present_key_names)"});

@@ -21,8 +21,26 @@ TEST(DecodeError, KeepsCodeAndSentenceOfOurOwnErrorInsideTheRuntimesText) {
   EXPECT_EQ(seen.message(), "node /attn: attribute softcap is 50");
 }
 
+TEST(DecodeError, KeepsTheFieldOfOurOwnErrorWhateverItHolds) {
+  for (const char* field : {"", "OGA_CPU_MATMUL", "model.decoder", "/m/a file {/oga} , } {oga:1,2}", "é"}) {
+    const Error thrown(StatusCode::kInvalidArgument, Field{field}, "what was wrong");
+    const Error seen =
+        DecodeError(kFail, "Node 3: " + EncodeError(thrown) + " at 5", "cannot load m.onnx", Field{"m.onnx"});
+    EXPECT_EQ(seen.code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(seen.field(), field);
+    EXPECT_EQ(seen.message(), "what was wrong");
+  }
+}
+
+TEST(DecodeError, OfTheRuntimesOwnIsAboutWhatTheCallWasAbout) {
+  EXPECT_EQ(DecodeError(kFail, "Protobuf parsing failed.", "cannot load m.onnx", Field{"m.onnx"}).field(), "m.onnx");
+  EXPECT_EQ(DecodeError(kFail, "Got invalid dimensions", "run").field(), "");
+}
+
 TEST(DecodeError, TreatsABrokenMarkAsPlainText) {
-  for (const char* text : {"{oga:4} no end", "{oga:x}sentence{/oga}", "{oga:}sentence{/oga}", "{oga:4", "{/oga}"}) {
+  for (const char* text :
+       {"{oga:4,0} no end", "{oga:x,0} sentence{/oga}", "{oga:} sentence{/oga}", "{oga:4} sentence{/oga}",
+        "{oga:4,99}field sentence{/oga}", "{oga:4,2}field sentence{/oga}", "{oga:4,-1} x{/oga}", "{oga:4", "{/oga}"}) {
     const Error seen = DecodeError(kFail, text, "cannot load m.onnx");
     EXPECT_EQ(seen.code(), StatusCode::kModelError) << text;
     EXPECT_EQ(seen.message(), std::string("cannot load m.onnx: onnxruntime says: ") + text);
@@ -64,8 +82,9 @@ Error ThroughTheRuntime(Body body) {
 }
 
 TEST_F(Statuses, CarryWhatACallbackThrows) {
-  const Error ours = ThroughTheRuntime([] { Throw(StatusCode::kInvalidArgument, "block 9 of 4"); });
+  const Error ours = ThroughTheRuntime([] { Throw(StatusCode::kInvalidArgument, Field{"block"}, "block 9 of 4"); });
   EXPECT_EQ(ours.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ours.field(), "block");
   EXPECT_EQ(ours.message(), "block 9 of 4");
   EXPECT_EQ(ThroughTheRuntime([] { throw std::bad_alloc(); }).code(), StatusCode::kResourceExhausted);
   const Error standard = ThroughTheRuntime([] { throw std::runtime_error("odd"); });

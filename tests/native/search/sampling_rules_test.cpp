@@ -19,16 +19,18 @@ constexpr Vocabulary kVocabulary{kVocab, kVocab, {}};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// The message of the InvalidArgument that `call` throws; empty when it throws nothing.
-std::string Refusal(const std::function<void()>& call) {
+// The InvalidArgument that `call` throws; kOk when it throws nothing.
+Error ErrorOf(const std::function<void()>& call) {
   try {
     call();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
-    return error.message();
+    return error;
   }
-  return {};
+  return Error(StatusCode::kOk, "");
 }
+
+std::string Refusal(const std::function<void()>& call) { return ErrorOf(call).message(); }
 
 std::string ResolveRefusal(const SamplingOptions& options, const SearchDefaults& defaults) {
   return Refusal([&] { Resolve(options, defaults, kVocabulary); });
@@ -122,6 +124,28 @@ TEST(SamplingRules, ARefusalNamesTheOptionTheValueAndWhatIsLegal) {
             "max_generated_tokens is 1e+18; it must be an integer from 0 to 9007199254740992 (0 is no limit but the "
             "session's)");
   EXPECT_EQ(CheckRefusal("do_sample", 1), "do_sample is true or false, not a number; set it as a bool");
+}
+
+TEST(SamplingRules, ARefusalIsAboutTheOptionInItsField) {
+  for (const SamplingOption& option : kSamplingOptions) {
+    EXPECT_EQ(ErrorOf([&] { CheckNumber(option, kNan); }).field(), option.name);
+  }
+  EXPECT_EQ(ErrorOf([] { FindOption("temprature"); }).field(), "temprature") << "what the host asked for";
+  const auto field = [](const SearchDefaults& defaults, const std::function<void(SamplingOptions&)>& set) {
+    SamplingOptions options;
+    set(options);
+    return ErrorOf([&] { Resolve(options, defaults, kVocabulary); }).field();
+  };
+  SearchDefaults pinned = SamplingModel();
+  pinned.top_k = 1;
+  EXPECT_EQ(field(GreedyModel(), [](SamplingOptions& options) { options.top_p = 0.5f; }), "top_p");
+  EXPECT_EQ(field(pinned, [](SamplingOptions& options) { options.do_sample = true; }), "do_sample");
+  EXPECT_EQ(field(pinned, [](SamplingOptions& options) { options.min_p = 0.5f; }), "min_p");
+  const auto set_both = [](SamplingOptions& options) {
+    options.max_generated_tokens = 2;
+    options.min_generated_tokens = 3;
+  };
+  EXPECT_EQ(field(SamplingModel(), set_both), "min_generated_tokens");
 }
 
 TEST(SamplingRules, AnUnknownNameMeetsTheNearestOne) {

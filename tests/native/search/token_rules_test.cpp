@@ -29,6 +29,15 @@ std::string Refusal(const std::function<void()>& call) {
   return {};
 }
 
+std::string FieldOf(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.field();
+  }
+  return "nothing was thrown";
+}
+
 std::string ResolveRefusal(const SamplingOptions& options, int32_t sampleable = kVocab) {
   return Refusal([&] { Resolve(options, {}, SmallVocabulary(sampleable)); });
 }
@@ -48,6 +57,28 @@ TEST(TokenRules, ANegativeIdIsRefusedWhateverTheModel) {
               CheckBannedSequences(std::vector<Tokens>{{1}, {2, -7}});
             }),
             "banned_sequences has -7 at index 1; token ids are at least 0");
+}
+
+TEST(TokenRules, ARefusalIsAboutTheOptionInItsField) {
+  const std::vector<TokenBias> twice{{3, 1.0f}, {3, 2.0f}};
+  const std::vector<TokenBias> endless{{3, kInf}};
+  const std::vector<Tokens> empty{{}};
+  EXPECT_EQ(FieldOf([] { CheckTokens(Tokens{-1}, "dry_breakers"); }), "dry_breakers");
+  EXPECT_EQ(FieldOf([&] { CheckBiases(twice); }), "logit_bias");
+  EXPECT_EQ(FieldOf([&] { CheckBiases(endless); }), "logit_bias");
+  EXPECT_EQ(FieldOf([&] { CheckBannedSequences(empty); }), "banned_sequences");
+  EXPECT_EQ(FieldOf([] { CheckTopLogprobs(-2, "prompt_logprobs"); }), "prompt_logprobs");
+  EXPECT_EQ(FieldOf([] { CheckLogprobTokens(Tokens(LogprobOptions::kMaxTokens + 1, 1)); }), "logprob_tokens");
+  const auto field = [](const SamplingOptions& options) {
+    return FieldOf([&] { Resolve(options, {}, SmallVocabulary()); });
+  };
+  SamplingOptions unknown;
+  unknown.allowed_tokens = {kVocab};
+  EXPECT_EQ(field(unknown), "allowed_tokens");
+  SamplingOptions nothing_left;
+  nothing_left.allowed_tokens = {5};
+  nothing_left.banned_sequences = {{5}};
+  EXPECT_EQ(field(nothing_left), "") << "it is about both";
 }
 
 TEST(TokenRules, ABiasIsFiniteAndUnique) {
