@@ -58,7 +58,7 @@ class ChosenLibrary {
   void Choose(const std::string& path) {
     const std::lock_guard lock(mutex_);
     if (contents_ && !path.empty() && AbsolutePath(path) != AbsolutePath(contents_->path)) {
-      Throw(StatusCode::kInvalidState, Field{"path"}, contents_->name, " is already in use from ",
+      Throw(StatusCode::kInvalidState, Field{path}, contents_->name, " is already in use from ",
             Printable(contents_->path), ", so ", Printable(path),
             " cannot be used in this process; set the path before ", before_);
     }

@@ -111,11 +111,10 @@ Llguidance Load(const std::string& path) {
     Throw(StatusCode::kUnsupported, Field{kGuidanceField},
           "grammars need llguidance, which is not known here: ", kRemedy);
   }
-  const std::string where = Printable(path);
   std::string reason;
   const SharedLibrary library = SharedLibrary::OpenExtensionModule(path, &reason);
   if (!library) {
-    Throw(StatusCode::kUnsupported, Field{kGuidanceField}, "grammars need llguidance, and ", where,
+    Throw(StatusCode::kUnsupported, Field{kGuidanceField}, "grammars need llguidance, and ", Printable(path),
           " cannot be loaded: ", reason, "; ", kRemedy);
   }
   const LlgFunctions functions = LookUpAll(library, path);
@@ -123,7 +122,7 @@ Llguidance Load(const std::string& path) {
   CheckVersion(version, path);
   CheckLayout(functions, path);
   Llguidance loaded{functions, version, path, Message("llguidance ", Printable(version))};
-  log::Info(Message("using ", loaded.name, " from ", where));
+  log::Info(Message("using ", loaded.name, " from ", Printable(path)));
   return loaded;
 }
 

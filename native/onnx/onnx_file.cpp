@@ -63,7 +63,7 @@ Extents ReadExtents(const std::string& path) {
     });
   });
   if (!has_graph) {
-    Throw(StatusCode::kModelError, Printable(path), " (", reader.size_bytes(),
+    Throw(StatusCode::kModelError, oga::Field{path}, Printable(path), " (", reader.size_bytes(),
           " bytes) is not an ONNX file: it holds no graph; copy, download or convert it again");
   }
   return extents;

@@ -52,33 +52,39 @@ class Fields : public WithEngine {
     return result;
   }
 
+  struct Row {
+    std::string field;
+    OgaStatusCode code;
+    std::function<OgaResult*()> call;
+  };
+
+  static void ExpectFields(const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+      const Outcome outcome = Take(row.call());
+      EXPECT_EQ(outcome.field, row.field) << outcome.message;
+      EXPECT_EQ(outcome.code, row.code) << outcome.message;
+    }
+  }
+
   RequestHandle request_;
   TurnOptionsHandle options_;
 };
 
-TEST_F(Fields, NameWhatAFailureOfEveryFamilyIsAbout) {
+TEST_F(Fields, NameTheOptionOrInputThatATurnIsRefusedFor) {
   OgaTurnOptions* const options = options_.get();
-  OgaConfig* config = nullptr;
-  const std::string missing = ModelFolder() + "/nowhere";
   OgaStringArray* strings = nullptr;
   Must(OgaCreateStringArray(&strings));
   const Owned<OgaStringArray, OgaDestroyStringArray> owned(strings);
   Must(OgaStringArrayAddString(strings, ""));
-  const char* text = nullptr;
-  const std::vector<int32_t> negative{-1};
-  const struct {
-    const char* field;
-    OgaStatusCode code;
-    std::function<OgaResult*()> call;
-  } rows[] = {
-      // options of a turn, by themselves and together
+  const int32_t negative = -1;
+  ExpectFields({
       {"top_p", OgaStatusCode_InvalidArgument, [&] { return OgaTurnOptionsSetTopP(options, 2); }},
       {"min_p", OgaStatusCode_InvalidArgument, [&] { return OgaTurnOptionsSetNumber(options, "min_p", -1); }},
       {"no_such_option", OgaStatusCode_InvalidArgument,
        [&] { return OgaTurnOptionsSetNumber(options, "no_such_option", 1); }},
       {"stop_strings", OgaStatusCode_InvalidArgument, [&] { return OgaTurnOptionsSetStopStrings(options, strings); }},
       {"stop_tokens", OgaStatusCode_InvalidArgument,
-       [&] { return OgaTurnOptionsSetStopTokens(options, negative.data(), 1); }},
+       [&] { return OgaTurnOptionsSetStopTokens(options, &negative, 1); }},
       {"guidance", OgaStatusCode_InvalidArgument, [&] { return OgaTurnOptionsSetGuidance(options, "poem", "x"); }},
       {"logprobs", OgaStatusCode_InvalidArgument, [&] { return OgaTurnOptionsSetLogprobs(options, -7, false); }},
       {"temperature", OgaStatusCode_InvalidArgument,
@@ -105,6 +111,17 @@ TEST_F(Fields, NameWhatAFailureOfEveryFamilyIsAbout) {
          return Begin({1, kVocab});
        }},
       {"input_ids_count", OgaStatusCode_InvalidArgument, [&] { return Begin(Prompt(kContext)); }},
+  });
+}
+
+TEST_F(Fields, NameTheKeyVariableFileOrParameter) {
+  OgaConfig* config = nullptr;
+  OgaStringArray* strings = nullptr;
+  Must(OgaCreateStringArray(&strings));
+  const Owned<OgaStringArray, OgaDestroyStringArray> owned(strings);
+  const std::string missing = ModelFolder() + "/nowhere";
+  const char* text = nullptr;
+  ExpectFields({
       // keys of the config, one that is not known among them
       {"engine.dynamic_batching.num_blocks", OgaStatusCode_InvalidArgument,
        [&] { return Overlay(R"({"engine": {"dynamic_batching": {"num_blocks": 0}}})"); }},
@@ -114,13 +131,14 @@ TEST_F(Fields, NameWhatAFailureOfEveryFamilyIsAbout) {
       {"OGA_NUM_THREADS", OgaStatusCode_InvalidArgument, [&] { return LoadWith("OGA_NUM_THREADS", "many"); }},
       {"OGA_CPU_MATMUL", OgaStatusCode_InvalidArgument, [&] { return LoadWith("OGA_CPU_MATMUL", "fp7"); }},
       // files
-      {missing.c_str(), OgaStatusCode_NotFound, [&] { return OgaCreateConfig(missing.c_str(), &config); }},
+      {missing, OgaStatusCode_NotFound, [&] { return OgaCreateConfig(missing.c_str(), &config); }},
+      {"/elsewhere/onnxruntime.so", OgaStatusCode_InvalidState,
+       [&] { return OgaSetOrtLibrary("/elsewhere/onnxruntime.so"); }},
       // parameters
       {"config_path", OgaStatusCode_InvalidArgument, [&] { return OgaCreateConfig("", &config); }},
       {"engine", OgaStatusCode_InvalidArgument, [&] { return OgaEngineDropPrefixCache(nullptr); }},
       {"json", OgaStatusCode_InvalidArgument, [&] { return Overlay("{"); }},
       {"index", OgaStatusCode_InvalidArgument, [&] { return OgaStringArrayGetString(strings, 5, &text); }},
-      {"path", OgaStatusCode_InvalidState, [&] { return OgaSetOrtLibrary("/elsewhere/libonnxruntime.so"); }},
       {"provider", OgaStatusCode_Unsupported, [&] { return OgaConfigAppendProvider(MakeConfig().get(), "abacus"); }},
       {"turn_id", OgaStatusCode_NotFound, [&] { return OgaRequestRewindToStartOfTurn(request_.get(), 9); }},
       // none, or several
@@ -129,12 +147,7 @@ TEST_F(Fields, NameWhatAFailureOfEveryFamilyIsAbout) {
          bool cancelled = false;
          return OgaRequestCancelTurn(request_.get(), 1, &cancelled);
        }},
-  };
-  for (const auto& row : rows) {
-    const Outcome outcome = Take(row.call());
-    EXPECT_EQ(outcome.field, row.field) << outcome.message;
-    EXPECT_EQ(outcome.code, row.code) << outcome.message;
-  }
+  });
 }
 
 TEST(Result, ResultsAreIndependentOfEachOther) {

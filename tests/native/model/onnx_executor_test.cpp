@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "model/model.h"
 #include "native/model/scenario.h"
@@ -149,7 +150,15 @@ TEST_F(OnnxExecutors, RefuseABatchWhosePartsDoNotFit) {
   has(refused([](auto& step) { step.table[0] = 24; }), "PagedAttention node /layers.0/attn");
   has(refused([](auto& step) { step.table[0] = -1; }), "PagedAttention node /layers.0/attn");
   has(refused([](auto& step) { step.ids[3] = 61; }), "61");
-  has(refused([](auto& step) { step.copies = {{0, 24}}; }), "copy of block 0 to 24 of 24");
+  // And what is no matter of the batch's form but a promise that its maker broke.
+  ScenarioStep broken = good;
+  broken.copies = {{0, 24}};
+  try {
+    executor->Execute(broken.Batch(scenario_.columns));
+    ADD_FAILURE() << "a copy to nowhere was made";
+  } catch (const ContractError& error) {
+    has(error.message(), "copy of block 0 to 24 of 24");
+  }
   EXPECT_EQ(Logits(*executor, good), expected) << "a refused batch left a trace";
 }
 
