@@ -13,6 +13,11 @@
  *   Handles that belong to no engine (configs, option sets, sequences, string arrays, tokenizers and their streams) may
  *   be used from any one thread at a time; models from any thread.
  * - No exception and no signal crosses this boundary.
+ * - New nouns have one style. A value is read by `OgaResult* OgaNounGetThing(const OgaNoun* noun, Type* out)`, which
+ *   writes a neutral value to `out` before it can fail, and set by `OgaResult* OgaNounSetThing(OgaNoun* noun, Type
+ *   value)`, which keeps the old value when it refuses the new one. A list goes as a pointer and a count, text as a
+ *   NUL-terminated string; a list that is read is borrowed, a string that is made is owned. Functions that return their
+ *   value itself are older: their nouns cannot be refused (OgaResultGetCode, OgaEngineEventBufferGetCount).
  */
 #ifndef OGA_BASE_H_
 #define OGA_BASE_H_

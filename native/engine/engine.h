@@ -126,22 +126,26 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // step.cpp
   void ExecuteStep();
-  void MakePlan();
+  void Plan();
   void MarkProtectedTails() noexcept;
   void UpdateDueSteps() noexcept;
   SchedulerView View() const;
   void DropCaches(std::span<const RequestIndex> requests) noexcept;
-  void TryStep();
-  void ReservePublication();
-  ExecutionResult ExecuteBesideMasks(const ExecutionBatch& batch);
-  ExecutionResult Execute(const ExecutionBatch& batch);
-  void SampleRows(std::span<const float> logits);
+  void Transact();
+  Reservation Reserve();
+  void Checkpoint();
+  ExecutionBatch Pack(const Reservation& reservation);
+  ExecutionResult Execute(const Reservation& reservation);
+  ExecutionResult RunModel(const ExecutionBatch& batch);
+  void Sample(std::span<const float> logits);
   void ScorePrompt(const Request& request, std::span<const float> logits, RowResult& result) const;
   void PushToken(Request& request, RowResult& result) noexcept;
   search::SampleInputs InputsOf(Request& request, std::span<const float> logits, RowResult& result) const;
   void Guide(Request& request, search::SampleInputs& inputs, RowResult& result) const;
   void Judge(Request& request, search::SampleOutcome& outcome, RowResult& result);
-  void CommitRows() noexcept;
+  void Prepare();
+  CommitStatus Commit(Reservation& reservation) noexcept;
+  void Publish() noexcept;
   void Inject(FaultPoint point) const;
 
   // forced_tokens.cpp

@@ -2,10 +2,10 @@
 //
 //   Plan       scheduler   pure; what must give way first is dropped and the plan made again
 //   Reserve    cache       blocks of every row, all or nothing; undone by the reservation's destructor
-//   Checkpoint requests    room for tokens and events; what sampling will change is only staged, so there is nothing to save
+//   Checkpoint requests    room for what may be staged; sampling changes nothing else, so there is nothing to save
 //   Execute    model       one decoder run over the packed tokens
 //   Sample     search      processors and sampler: staged results only
-//   Prepare    -           last fallible work
+//   Prepare    -           last fallible work; there is none yet
 //   Commit     all         noexcept, in a fixed order; the point of no return
 //   Publish    engine      staged results become events
 //
@@ -72,10 +72,9 @@ void Engine::ExecuteStep() {
   events_.Reserve(OpenRequests() + limits_.max_batch_size + 1);
   try {
     AppendForcedTokens();
-    MakePlan();
-    clock_.Mark(StepPhase::kPlan);
+    Plan();
     if (plan_.outcome == PlanOutcome::kExecutable) {
-      TryStep();
+      Transact();
     } else if (plan_.outcome == PlanOutcome::kCapacityDeferred) {
       PushEngineEvent(event_flags::kCapacityBlocked, EventErrorCode::kCapacityDeferred);
       Trace("capacity_deferred");
@@ -90,8 +89,8 @@ void Engine::ExecuteStep() {
   }
 }
 
-void Engine::MakePlan() {
-  for (;;) {
+void Engine::Plan() {
+  do {
     Inject(FaultPoint::kPlan);
     MarkProtectedTails();
     UpdateDueSteps();
@@ -99,9 +98,9 @@ void Engine::MakePlan() {
     FailUnserviceable();
     // What a drop really frees depends on who shares the blocks, so the plan is made again from what is free then. Each
     // round drops somebody: the rounds end.
-    if (plan_.outcome != PlanOutcome::kDropFirst) return;
-    DropCaches(plan_.drops);
-  }
+    if (plan_.outcome == PlanOutcome::kDropFirst) DropCaches(plan_.drops);
+  } while (plan_.outcome == PlanOutcome::kDropFirst);
+  clock_.Mark(StepPhase::kPlan);
 }
 
 // Whether a request's next token needs a copy of its block first changes with what others do.
@@ -144,27 +143,15 @@ void Engine::DropCaches(std::span<const RequestIndex> requests) noexcept {
   }
 }
 
-void Engine::TryStep() {
+void Engine::Transact() {
   try {
-    Inject(FaultPoint::kReserveCache);
-    Reservation reservation = cache_.Reserve(plan_);
-    ReservePublication();
-    clock_.Mark(StepPhase::kReserve);
-    Inject(FaultPoint::kPack);
-    packed_.Begin(plan_.rows.size(), plan_.scheduled_tokens, reservation.table_columns());
-    for (size_t i = 0; i < plan_.rows.size(); ++i) {
-      const RowPlan& row = plan_.rows[i];
-      const auto tokens = requests_[row.index]->tokens().subspan(row.past_tokens, row.scheduled_tokens);
-      reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, requests_[row.index]->logits_rows(row)));
-    }
-    clock_.Mark(StepPhase::kPack);
-    const ExecutionResult execution = ExecuteBesideMasks(packed_.Batch(reservation.copies()));
-    clock_.Mark(StepPhase::kExecute);
+    Reservation reservation = Reserve();
+    Checkpoint();
+    const ExecutionResult execution = Execute(reservation);
     if (execution.status != ExecutionStatus::kOk) return Rollback(execution);
-    SampleRows(execution.logits);
-    clock_.Mark(StepPhase::kSample);
-    Inject(FaultPoint::kPrepare);
-    if (reservation.Commit() != CommitStatus::kCommitted) {
+    Sample(execution.logits);
+    Prepare();
+    if (Commit(reservation) != CommitStatus::kCommitted) {
       throw ContractError("the cache changed between the reservation of a step and its commit");
     }
   } catch (const ContractError&) {
@@ -172,13 +159,17 @@ void Engine::TryStep() {
   } catch (...) {
     return Rollback(FailureOfCurrentException(ExecutionStatus::kRetryable));
   }
-  CommitRows();
-  GrowBudget();
+  Publish();
   clock_.Mark(StepPhase::kCommit);
   Trace("committed");
 }
 
-void Engine::ReservePublication() {
+Reservation Engine::Reserve() {
+  Inject(FaultPoint::kReserveCache);
+  return cache_.Reserve(plan_);
+}
+
+void Engine::Checkpoint() {
   Inject(FaultPoint::kReservePublication);
   results_.reserve(plan_.rows.size());
   for (const RowPlan& row : plan_.rows) {
@@ -188,20 +179,39 @@ void Engine::ReservePublication() {
     if (request.settings().searches_sequence()) sampler_.ReserveHistory(request.tokens().size());
     cache_.ReserveHashes(row.index, request.tokens().size() + 1);
   }
+  clock_.Mark(StepPhase::kReserve);
+}
+
+ExecutionBatch Engine::Pack(const Reservation& reservation) {
+  Inject(FaultPoint::kPack);
+  packed_.Begin(plan_.rows.size(), plan_.scheduled_tokens, reservation.table_columns());
+  for (size_t i = 0; i < plan_.rows.size(); ++i) {
+    const RowPlan& row = plan_.rows[i];
+    const auto tokens = requests_[row.index]->tokens().subspan(row.past_tokens, row.scheduled_tokens);
+    reservation.FillTable(i, packed_.AddRow(tokens, row.past_tokens, requests_[row.index]->logits_rows(row)));
+  }
+  clock_.Mark(StepPhase::kPack);
+  return packed_.Batch(reservation.copies());
 }
 
 // The masks of guided rows are computed while the model runs: they do not depend on its logits.
-ExecutionResult Engine::ExecuteBesideMasks(const ExecutionBatch& batch) {
+ExecutionResult Engine::Execute(const Reservation& reservation) {
+  const ExecutionBatch batch = Pack(reservation);
   guidance_.Clear();
   for (const RowPlan& row : plan_.rows) {
     grammar::GrammarCursor* const cursor = requests_[row.index]->cursor();
     if (row.samples() && cursor != nullptr) guidance_.Add(*cursor);
   }
-  const Guidance::Running masks = guidance_.Start();
-  return Execute(batch);
+  ExecutionResult result;
+  {
+    const Guidance::Running masks = guidance_.Start();
+    result = RunModel(batch);
+  }
+  clock_.Mark(StepPhase::kExecute);
+  return result;
 }
 
-ExecutionResult Engine::Execute(const ExecutionBatch& batch) {
+ExecutionResult Engine::RunModel(const ExecutionBatch& batch) {
   ExecutionResult result;
   try {
     result = executor_->Execute(batch);
@@ -219,7 +229,7 @@ ExecutionResult Engine::Execute(const ExecutionBatch& batch) {
   return result;
 }
 
-void Engine::SampleRows(std::span<const float> logits) {
+void Engine::Sample(std::span<const float> logits) {
   const size_t width = static_cast<size_t>(traits_.vocab_size);
   sample_inputs_.clear();
   for (const RowPlan& row : plan_.rows) {
@@ -241,6 +251,7 @@ void Engine::SampleRows(std::span<const float> logits) {
     if (!plan_.rows[i].samples() || results_[i].failed()) continue;
     Judge(*requests_[plan_.rows[i].index], *outcome++, results_[i]);
   }
+  clock_.Mark(StepPhase::kSample);
 }
 
 // One row of logits after the other gives the log-probability of the next input token.
@@ -301,22 +312,34 @@ void Engine::Judge(Request& request, search::SampleOutcome& outcome, RowResult& 
   JoinText(request, result);
 }
 
-// The cache has committed; nothing below can fail.
-void Engine::CommitRows() noexcept {
+void Engine::Prepare() { Inject(FaultPoint::kPrepare); }
+
+// Once the cache has committed nothing can fail.
+CommitStatus Engine::Commit(Reservation& reservation) noexcept {
+  if (reservation.Commit() != CommitStatus::kCommitted) return CommitStatus::kInconsistent;
   ++statistics_.steps;
   statistics_.rows += plan_.rows.size();
   statistics_.scheduled_tokens += plan_.scheduled_tokens;
   for (size_t i = 0; i < plan_.rows.size(); ++i) {
     const RowPlan& row = plan_.rows[i];
-    RowResult& result = results_[i];
+    const RowResult& result = results_[i];
     Request& request = *requests_[row.index];
-    request.CommitRow(row, result, statistics_.steps);
+    request.CommitRow(row, results_[i], statistics_.steps);
     cache_.UpdateHashes(row.index, request.tokens());
     // What a failed row computed is nobody's beginning.
     if (!result.failed()) cache_.Publish(row.index, request.tokens());
+    if (result.failed()) request.MarkFailed();
     statistics_.generated_tokens += result.appends;
+  }
+  GrowBudget();
+  return CommitStatus::kCommitted;
+}
+
+void Engine::Publish() noexcept {
+  for (size_t i = 0; i < plan_.rows.size(); ++i) {
+    RowResult& result = results_[i];
+    Request& request = *requests_[plan_.rows[i].index];
     if (result.finish != FinishReason::kNone) {
-      if (result.failed()) request.MarkFailed();
       FinishTurn(request, result);
       continue;
     }
