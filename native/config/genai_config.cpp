@@ -11,6 +11,7 @@
 #include "config/config_sections.h"
 #include "config/json_object.h"
 #include "config/json_reader.h"
+#include "device/devices.h"
 
 namespace oga {
 
@@ -23,15 +24,6 @@ JsonValue ReadRoot(const std::string& text, const JsonValue::Source& source) {
   JsonValue root = ReadJson(text, source);
   if (root.kind != JsonValue::Kind::kObject) RefuseValue(root, "", "a JSON object");
   return root;
-}
-
-// Only ASCII letters, so that no locale has a say in which provider is the CPU.
-bool IsCpu(const std::string& provider) {
-  std::string lower = provider;
-  for (char& letter : lower) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return lower == "cpu" || lower == "cpuexecutionprovider";
 }
 
 // The member of that name, made when there is none or it is no `kind`.
@@ -132,9 +124,9 @@ GenaiConfig GenaiConfig::WithProvider(const std::string& provider) const {
   if (provider.empty()) {
     Throw(StatusCode::kInvalidArgument, Field{"provider"}, "the provider name is empty; give one, for example 'cpu'");
   }
-  if (!IsCpu(provider)) {
+  if (!HasDevice(provider)) {
     Throw(StatusCode::kUnsupported, Field{"provider"}, "this build of oga has no execution provider ", Quoted(provider),
-          "; it runs models on 'cpu'");
+          "; it runs models on ", DeviceNames());
   }
   auto changed = std::make_shared<JsonValue>(*root_);
   JsonValue& list = ProviderOptions(*changed);
@@ -153,7 +145,7 @@ void GenaiConfig::CheckRunnable() const {
 }
 
 void GenaiConfig::CheckProvidersUsable() const {
-  const auto unusable = std::find_if_not(providers().begin(), providers().end(), IsCpu);
+  const auto unusable = std::find_if_not(providers().begin(), providers().end(), HasDevice);
   if (unusable == providers().end()) return;
   const JsonValue& options = *root_->Find("model")->Find("decoder")->Find("session_options")->Find("provider_options");
   ThrowAbout(StatusCode::kUnsupported, options, "model.decoder.session_options.provider_options",

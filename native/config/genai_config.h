@@ -55,7 +55,7 @@ struct DecoderTensorNames {
 struct SessionConfig {
   std::optional<int32_t> intra_op_num_threads;  // 0: the runtime chooses
   std::optional<int32_t> inter_op_num_threads;
-  std::vector<std::string> providers;  // as written, in order; empty: CPU
+  std::vector<std::string> providers;  // as written; the first one's device is used; empty: the default device
   operators::CpuMatMul cpu_matmul = operators::CpuMatMul::kAuto;
 };
 
@@ -104,7 +104,7 @@ class GenaiConfig {
   GenaiConfig WithOverlay(const std::string& json) const;
 
   GenaiConfig WithoutProviders() const;
-  // "cpu" is accepted and needs nothing; any other provider throws Error{kUnsupported} naming it.
+  // "cpu" is accepted and needs nothing; one without a device in this build throws Error{kUnsupported} naming it.
   GenaiConfig WithProvider(const std::string& provider) const;
 
   // What only the loading of a model can refuse: throws Error{kUnsupported} for a provider or a kind of decoder state

@@ -1,18 +1,16 @@
 #include "memory/kv_storage.h"
 
-#include <cstring>
 #include <string>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/platform_file.h"
+#include "base/platform_memory.h"
 #include "base/platform_process.h"
 
 namespace oga {
 
 namespace {
 
-// Attention reads whole blocks at random: with small pages most of them would miss the address cache.
 constexpr uint64_t kHugePageBytes = platform::kHugePageBytes;
 constexpr uint64_t kSides = 2;
 
@@ -54,36 +52,41 @@ uint64_t KvShape::slot_bytes() const {
   return uint64_t{num_kv_heads} * head_size * static_cast<uint64_t>(CacheElementBytes(type));
 }
 
-KvStorage::KvStorage(const KvShape& shape) : shape_(shape) {
+KvStorage::KvStorage(const Device& device, const KvShape& shape) : shape_(shape) {
   const Bytes block = Bytes(shape.slot_bytes()) * shape.block_size_slots;
   const Bytes tensor = block * shape.num_blocks;
   // A tensor below the size of a huge page would populate memory it does not have.
   const bool huge = tensor.overflowed() || tensor.value() >= kHugePageBytes;
-  const Bytes stride = tensor.RoundedUp(huge ? kHugePageBytes : platform::PageBytes());
+  const uint64_t alignment = huge ? kHugePageBytes : platform::PageBytes();
+  const Bytes stride = tensor.RoundedUp(alignment);
   const Bytes all = stride * (kSides * shape.num_layers);
   OGA_CHECK_MSG(tensor.value() > 0 && shape.num_layers > 0, "a key-value cache of no size");
   if (all.overflowed()) ThrowTooLarge(shape, "more bytes than there are addresses", "it cannot be counted in 64 bits");
   block_tensor_bytes_ = block.value();
   tensor_bytes_ = tensor.value();
   tensor_stride_bytes_ = stride.value();
-  pages_ = platform::Pages(all.value(), huge ? platform::PageSize::kHuge : platform::PageSize::kSmall);
-  if (!pages_) ThrowTooLarge(shape, Message(all.value(), " bytes"), platform::SystemReason(pages_.error()));
+  try {
+    memory_ = device.AllocatePool(all.value(), alignment);
+  } catch (const Error& error) {
+    if (error.code() != StatusCode::kResourceExhausted) throw;
+    ThrowTooLarge(shape, Message(all.value(), " bytes"), error.message());
+  }
 }
 
-void* KvStorage::Tensor(uint32_t layer, KvSide side) const {
+DeviceAddress KvStorage::Tensor(uint32_t layer, KvSide side) const {
   OGA_CHECK(layer < shape_.num_layers);
   const uint64_t index = kSides * layer + (side == KvSide::kKey ? 0 : 1);
-  return pages_.data() + index * tensor_stride_bytes_;
+  return memory_->address() + index * tensor_stride_bytes_;
 }
 
-void KvStorage::CopyBlock(int32_t source, int32_t target) const {
+void KvStorage::CopyBlock(DeviceStream& stream, int32_t source, int32_t target) const {
   const auto exists = [&](int32_t block) { return block >= 0 && static_cast<uint32_t>(block) < shape_.num_blocks; };
   OGA_CHECK_MSG(exists(source) && exists(target), "copy of block ", source, " to ", target, " of ", shape_.num_blocks);
   if (source == target) return;
   for (uint64_t i = 0; i < kSides * shape_.num_layers; ++i) {
-    unsigned char* const tensor = pages_.data() + i * tensor_stride_bytes_;
-    std::memcpy(tensor + static_cast<uint64_t>(target) * block_tensor_bytes_,
-                tensor + static_cast<uint64_t>(source) * block_tensor_bytes_, block_tensor_bytes_);
+    const DeviceAddress tensor = memory_->address() + i * tensor_stride_bytes_;
+    stream.CopyWithin(tensor + static_cast<uint64_t>(target) * block_tensor_bytes_,
+                      tensor + static_cast<uint64_t>(source) * block_tensor_bytes_, block_tensor_bytes_);
   }
 }
 

@@ -9,6 +9,8 @@ namespace oga {
 
 namespace {
 
+constexpr size_t kLeastBytes = 64;
+
 size_t ElementBytes(ort::ElementType type) {
   OGA_CHECK(type == ort::ElementType::kInt32 || type == ort::ElementType::kInt64 || type == ort::ElementType::kFloat);
   return type == ort::ElementType::kInt64 ? 8 : 4;
@@ -16,35 +18,36 @@ size_t ElementBytes(ort::ElementType type) {
 
 }  // namespace
 
-BoundTensor::BoundTensor(ort::IoBinding& binding, const ort::Environment& environment, BindingSide side,
-                         std::string name, ort::ElementType type)
-    : binding_(binding), environment_(environment), side_(side), name_(std::move(name)), type_(type) {}
-
-void BoundTensor::Reserve(size_t bytes) {
-  // Never empty: the runtime wants an address even for a tensor without elements.
-  if (bytes <= capacity_bytes_ && memory_ != nullptr) return;
-  const size_t capacity_bytes = std::max({bytes, 2 * capacity_bytes_, kAlignment});
-  bound_rank_ = 0;
-  memory_.reset(static_cast<std::byte*>(::operator new (capacity_bytes, std::align_val_t{kAlignment})));
-  capacity_bytes_ = capacity_bytes;
+// Never empty: the runtime wants an address even for a tensor without elements.
+size_t GrownBytes(size_t bytes, const DeviceMemory* outgrown) {
+  return std::max<size_t>({bytes, outgrown == nullptr ? 0 : 2 * outgrown->bytes(), kLeastBytes});
 }
 
-void* BoundTensor::Shape(std::initializer_list<int64_t> dims) {
+BoundTensor::BoundTensor(ort::IoBinding& binding, BindingSide side, std::string name, ort::ElementType type)
+    : binding_(binding), side_(side), name_(std::move(name)), type_(type) {}
+
+void BoundTensor::Reserve(size_t bytes) {
+  if (memory_ != nullptr && bytes <= memory_->bytes()) return;
+  bound_rank_ = 0;
+  memory_ = binding_.session().device().AllocateBuffer(GrownBytes(bytes, memory_.get()));
+}
+
+void BoundTensor::Shape(std::initializer_list<int64_t> dims) {
   OGA_CHECK(dims.size() >= 1 && dims.size() <= kMaxRank);
   size_t bytes = ElementBytes(type_);
   for (const int64_t dim : dims) bytes *= static_cast<size_t>(dim);
   Reserve(bytes);
-  if (bound_rank_ == dims.size() && std::equal(dims.begin(), dims.end(), dims_.begin())) return memory_.get();
+  if (bound_rank_ == dims.size() && std::equal(dims.begin(), dims.end(), dims_.begin())) return;
   bound_rank_ = 0;
-  const ort::Tensor tensor(environment_, memory_.get(), bytes, std::span(dims.begin(), dims.size()), type_);
+  const ort::Tensor tensor(binding_.session(), memory_->address(), bytes, std::span(dims.begin(), dims.size()), type_);
   if (side_ == BindingSide::kInput) {
     binding_.BindInput(name_, tensor);
   } else {
     binding_.BindOutput(name_, tensor);
   }
   std::copy(dims.begin(), dims.end(), dims_.begin());
+  bytes_ = bytes;
   bound_rank_ = dims.size();
-  return memory_.get();
 }
 
 }  // namespace oga

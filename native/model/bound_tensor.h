@@ -1,5 +1,5 @@
-// A tensor whose shape changes from step to step: memory that grows and is reused, bound again to the session only when
-// it moved or took another shape. A step like the one before it allocates and binds nothing.
+// A tensor whose shape changes from step to step: memory of the session's device that grows and is reused, bound again
+// only when it moved or took another shape. A step like the one before it allocates and binds nothing.
 //
 // Owned by one executor, used on its engine's thread.
 #pragma once
@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <new>
 #include <string>
 
+#include "device/device.h"
 #include "ort/io_binding.h"
 
 namespace oga {
@@ -20,32 +20,33 @@ enum class BindingSide { kInput, kOutput };
 
 class BoundTensor {
  public:
-  // Both references must outlive the tensor.
-  BoundTensor(ort::IoBinding& binding, const ort::Environment& environment, BindingSide side, std::string name,
-              ort::ElementType type);
+  // `binding` must outlive the tensor.
+  BoundTensor(ort::IoBinding& binding, BindingSide side, std::string name, ort::ElementType type);
 
-  // Gives the tensor a shape and binds it; returns its memory, whose contents are undefined after it has grown. Throws
-  // std::bad_alloc or Error; then the next call binds anew.
-  void* Shape(std::initializer_list<int64_t> dims);
+  // Gives the tensor a shape and binds it; its contents are undefined after it has grown. Throws std::bad_alloc or
+  // Error; then the next call binds anew.
+  void Shape(std::initializer_list<int64_t> dims);
+
+  // After the first Shape: where it lives, in memory that may be larger than the tensor.
+  const DeviceMemory& memory() const { return *memory_; }
+  size_t bytes() const { return bytes_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
-  };
-  static constexpr size_t kAlignment = 64;
   static constexpr size_t kMaxRank = 2;
 
   void Reserve(size_t bytes);
 
   ort::IoBinding& binding_;
-  const ort::Environment& environment_;
   BindingSide side_;
   std::string name_;
   ort::ElementType type_;
-  std::unique_ptr<std::byte, Free> memory_;
-  size_t capacity_bytes_ = 0;
+  std::unique_ptr<DeviceMemory> memory_;
+  size_t bytes_ = 0;
   std::array<int64_t, kMaxRank> dims_{};
   size_t bound_rank_ = 0;  // 0: not bound
 };
+
+// Memory for at least `bytes`, of a size that makes the next growth rare.
+size_t GrownBytes(size_t bytes, const DeviceMemory* outgrown);
 
 }  // namespace oga

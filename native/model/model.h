@@ -18,7 +18,7 @@ class Model {
   virtual ~Model() = default;
 
   virtual const std::string& type() const = 0;
-  virtual const std::string& device_type() const = 0;  // "CPU"
+  virtual const std::string& device_type() const = 0;  // its device: "CPU"
   virtual const ModelTraits& traits() const = 0;
 
   // The tokenizer of the model's folder, read when it is first asked for. Throws Error{kNotFound} when there is none,

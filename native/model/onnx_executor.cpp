@@ -1,6 +1,5 @@
 #include "model/onnx_executor.h"
 
-#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -31,6 +30,12 @@ KvShape ShapeOf(const DecoderManifest& manifest, const EngineLimits& limits) {
           .type = manifest.cache_type};
 }
 
+// Checks the shape before it asks the session for its device.
+KvStorage MakeStorage(const ort::Session* session, const DecoderManifest& manifest, const EngineLimits& limits) {
+  const KvShape shape = ShapeOf(manifest, limits);
+  return KvStorage(session->device(), shape);
+}
+
 ort::ElementType ElementOf(CacheType type) {
   switch (type) {
     case CacheType::kFloat32: break;
@@ -41,29 +46,17 @@ ort::ElementType ElementOf(CacheType type) {
   return ort::ElementType::kFloat;
 }
 
-// A graph with one row of logits per row of the batch cannot give those of another token.
-void RequireLastTokens(const ExecutionBatch& batch) {
-  size_t row = 0;
-  for (const int64_t index : batch.logits_indices) {
-    while (batch.cumulative_lengths[row + 1] <= index) ++row;
-    const int32_t last = batch.cumulative_lengths[row + 1] - 1;
-    if (index == last) continue;
-    Throw(StatusCode::kInvalidArgument, "logits of token ", index, " are wanted, but the graph gives those of the ",
-          "last token of each row only, here of token ", last);
-  }
-}
-
 }  // namespace
 
 OnnxExecutor::OnnxExecutor(std::shared_ptr<const ort::Session> session, const DecoderManifest& manifest,
                            const EngineLimits& limits)
     : session_(std::move(session)),
       manifest_(manifest),
-      storage_(ShapeOf(manifest, limits)),
+      storage_(MakeStorage(session_.get(), manifest, limits)),
       binding_(*session_),
-      inputs_(manifest_, binding_, session_->environment()),
-      logits_(binding_, session_->environment(), BindingSide::kOutput, manifest_.names.logits,
-              ort::ElementType::kFloat) {
+      stream_(session_->device().CreateStream()),
+      inputs_(manifest_, binding_, *stream_),
+      logits_(manifest_, binding_, *stream_) {
   BindCaches();
 }
 
@@ -74,8 +67,7 @@ void OnnxExecutor::BindCaches() {
   for (uint32_t layer = 0; layer < shape.num_layers; ++layer) {
     const LayerTensors& names = manifest_.layers[layer];
     const auto bind = [&](KvSide side, const std::string& past, const std::string& present) {
-      const ort::Tensor cache(session_->environment(), storage_.Tensor(layer, side), storage_.tensor_bytes(), dims,
-                              type);
+      const ort::Tensor cache(*session_, storage_.Tensor(layer, side), storage_.tensor_bytes(), dims, type);
       binding_.BindInput(past, cache);
       binding_.BindOutput(present, cache);
     };
@@ -90,28 +82,37 @@ ExecutionResult OnnxExecutor::Execute(const ExecutionBatch& batch) {
     result.logits = Run(batch);
     return result;
   } catch (const ContractError&) {
+    DrainCopies();
     throw;
   } catch (...) {
-    return FailureOfCurrentException(ExecutionStatus::kCapacityExceeded);
+    ExecutionResult result = FailureOfCurrentException(ExecutionStatus::kCapacityExceeded);
+    DrainCopies();
+    return result;
+  }
+}
+
+// After a step that failed half-way: no copy of it may happen later, from memory that has gone or into blocks that are
+// somebody else's by then.
+void OnnxExecutor::DrainCopies() noexcept {
+  try {
+    stream_->Synchronize();
+  } catch (...) {
+    // The step has failed already, and its own failure says more.
   }
 }
 
 std::span<const float> OnnxExecutor::Run(const ExecutionBatch& batch) {
   CheckBatch(batch);
-  if (manifest_.logits_rows == LogitsRows::kPerRow) RequireLastTokens(batch);
-  for (const BlockCopy& copy : batch.block_copies) storage_.CopyBlock(copy.source, copy.target);
-
   // A step that samples nothing still computes one row: graphs are not made for tensors without elements.
   static constexpr int64_t kFirstToken[] = {0};
   const bool samples = !batch.logits_indices.empty();
   const std::span<const int64_t> indices = samples ? batch.logits_indices : std::span<const int64_t>(kFirstToken);
+  logits_.Shape(batch, indices);
+  for (const BlockCopy& copy : batch.block_copies) storage_.CopyBlock(*stream_, copy.source, copy.target);
   inputs_.Pack(batch, indices);
-  size_t rows = indices.size();
-  if (manifest_.logits_rows == LogitsRows::kPerToken) rows = batch.token_ids.size();
-  if (manifest_.logits_rows == LogitsRows::kPerRow) rows = batch.rows();
-  auto* const logits = static_cast<float*>(logits_.Shape({static_cast<int64_t>(rows), manifest_.vocab_size}));
+  stream_->Synchronize();
   RunSession(batch);
-  return SelectRows(batch, logits);
+  return logits_.Read(batch);
 }
 
 // Shrinking takes effect at the end of a run, and the chunks of a long prompt follow each other: so the first small
@@ -121,20 +122,6 @@ void OnnxExecutor::RunSession(const ExecutionBatch& batch) {
   const bool shrink = arena_is_large_ && !large;
   session_->Run(binding_, shrink ? ort::ArenaAfterRun::kShrink : ort::ArenaAfterRun::kKeep);
   arena_is_large_ = large;
-}
-
-// Moves the wanted rows to the front, in order; they are ascending, so no row is overwritten before it was read.
-std::span<const float> OnnxExecutor::SelectRows(const ExecutionBatch& batch, float* logits) const {
-  const size_t width = static_cast<size_t>(manifest_.vocab_size);
-  const size_t wanted = batch.logits_indices.size();
-  size_t row = 0;
-  for (size_t i = 0; i < wanted && manifest_.logits_rows != LogitsRows::kPerIndex; ++i) {
-    const int64_t token = batch.logits_indices[i];
-    while (batch.cumulative_lengths[row + 1] <= token) ++row;
-    const size_t source = manifest_.logits_rows == LogitsRows::kPerRow ? row : static_cast<size_t>(token);
-    if (source != i) std::copy_n(logits + source * width, width, logits + i * width);
-  }
-  return {logits, wanted * width};
 }
 
 }  // namespace oga

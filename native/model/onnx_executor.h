@@ -1,12 +1,14 @@
 // Runs the steps of one engine through a loaded decoder, over a key-value cache of its own.
 //
-// Owned by one Engine, used on its thread. Shares the session; binds the caches once, in and out to the same memory.
+// Owned by one Engine, used on its thread. Shares the session, whose device says where all tensors live; binds the
+// caches once, in and out to the same memory.
 #pragma once
 
 #include <memory>
 
+#include "device/device.h"
 #include "memory/kv_storage.h"
-#include "model/bound_tensor.h"
+#include "model/logits_output.h"
 #include "model/manifest.h"
 #include "model/model_executor.h"
 #include "model/packed_inputs.h"
@@ -31,14 +33,15 @@ class OnnxExecutor final : public ModelExecutor {
   void BindCaches();
   std::span<const float> Run(const ExecutionBatch& batch);
   void RunSession(const ExecutionBatch& batch);
-  std::span<const float> SelectRows(const ExecutionBatch& batch, float* logits) const;
+  void DrainCopies() noexcept;
 
   std::shared_ptr<const ort::Session> session_;
   DecoderManifest manifest_;
   KvStorage storage_;
   ort::IoBinding binding_;
+  std::unique_ptr<DeviceStream> stream_;
   PackedInputs inputs_;
-  BoundTensor logits_;
+  LogitsOutput logits_;
   bool arena_is_large_ = false;  // the runtime's arena may hold the activations of a large step
 };
 

@@ -27,6 +27,7 @@ std::shared_ptr<const ort::Session> OpenSession(const GenaiConfig& config) {
   auto options = operators::CpuSessionOptions({.intra_op_threads = chosen.intra_op_num_threads.value_or(0),
                                                .matmul = chosen.cpu_matmul,
                                                .has_half_products = HasHalfProducts(path)});
+  options.device = MakeDevice(config.providers());
   auto session = std::make_shared<const ort::Session>(path, std::move(options));
   log::Info(Message("loaded ", Printable(path), " with ", kernels::CpuIsaName(isa), " kernels"));
   return session;

@@ -18,7 +18,7 @@ class OnnxModel final : public Model {
   explicit OnnxModel(const GenaiConfig& config);
 
   const std::string& type() const override { return config_.model_type(); }
-  const std::string& device_type() const override { return device_type_; }
+  const std::string& device_type() const override { return session_->device().name(); }
   const ModelTraits& traits() const override { return traits_; }
   std::shared_ptr<const Tokenizer> tokenizer() const override;
   EngineLimits ResolveLimits() const override;
@@ -31,7 +31,6 @@ class OnnxModel final : public Model {
   std::shared_ptr<const ort::Session> session_;
   DecoderManifest manifest_;
   ModelTraits traits_;
-  std::string device_type_ = "CPU";
   mutable std::mutex tokenizer_mutex_;
   mutable std::shared_ptr<const Tokenizer> tokenizer_;  // null until it is asked for
 };

@@ -1,6 +1,7 @@
 #include "model/packed_inputs.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 
@@ -14,6 +15,13 @@ void Require(bool holds, const Parts&... parts) {
 }
 
 int64_t Count(size_t size) { return static_cast<int64_t>(size); }
+
+template <typename Element, typename Value>
+void WriteAs(InputTensor& tensor, std::initializer_list<int64_t> dims, std::span<Value> values) {
+  tensor.Write<Element>(dims, [&](Element* target) {
+    std::transform(values.begin(), values.end(), target, [](Value value) { return static_cast<Element>(value); });
+  });
+}
 
 }  // namespace
 
@@ -38,24 +46,18 @@ void CheckBatch(const ExecutionBatch& batch) {
   }
 }
 
-PackedInputs::PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding,
-                           const ort::Environment& environment)
+PackedInputs::PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream)
     : manifest_(manifest),
-      input_ids_(binding, environment, BindingSide::kInput, manifest.names.input_ids, ort::ElementType::kInt64),
-      cumulative_lengths_(binding, environment, BindingSide::kInput, manifest.names.cumulative_sequence_lengths,
-                          ort::ElementType::kInt32),
-      past_lengths_(binding, environment, BindingSide::kInput, manifest.names.past_sequence_lengths,
-                    ort::ElementType::kInt32),
-      block_table_(binding, environment, BindingSide::kInput, manifest.names.block_table, ort::ElementType::kInt32),
-      attention_metadata_(binding, environment, BindingSide::kInput, manifest.names.attention_metadata,
-                          ort::ElementType::kInt32),
-      position_ids_(binding, environment, BindingSide::kInput, manifest.names.position_ids, ort::ElementType::kInt64),
-      logits_indices_(binding, environment, BindingSide::kInput, manifest.names.logits_indices,
-                      manifest.logits_index_type) {}
+      input_ids_(binding, stream, manifest.names.input_ids, ort::ElementType::kInt64),
+      cumulative_lengths_(binding, stream, manifest.names.cumulative_sequence_lengths, ort::ElementType::kInt32),
+      past_lengths_(binding, stream, manifest.names.past_sequence_lengths, ort::ElementType::kInt32),
+      block_table_(binding, stream, manifest.names.block_table, ort::ElementType::kInt32),
+      attention_metadata_(binding, stream, manifest.names.attention_metadata, ort::ElementType::kInt32),
+      position_ids_(binding, stream, manifest.names.position_ids, ort::ElementType::kInt64),
+      logits_indices_(binding, stream, manifest.names.logits_indices, manifest.logits_index_type) {}
 
 void PackedInputs::Pack(const ExecutionBatch& batch, std::span<const int64_t> logits_indices) {
-  auto* const ids = static_cast<int64_t*>(input_ids_.Shape({Count(batch.token_ids.size())}));
-  std::copy(batch.token_ids.begin(), batch.token_ids.end(), ids);
+  WriteAs<int64_t>(input_ids_, {Count(batch.token_ids.size())}, batch.token_ids);
   PackTables(batch);
   if (manifest_.has_attention_metadata) PackMetadata(batch);
   if (manifest_.position_rows > 0) PackPositions(batch);
@@ -64,11 +66,9 @@ void PackedInputs::Pack(const ExecutionBatch& batch, std::span<const int64_t> lo
 
 void PackedInputs::PackTables(const ExecutionBatch& batch) {
   const int64_t rows = Count(batch.rows());
-  std::copy(batch.cumulative_lengths.begin(), batch.cumulative_lengths.end(),
-            static_cast<int32_t*>(cumulative_lengths_.Shape({rows + 1})));
-  std::copy(batch.past_lengths.begin(), batch.past_lengths.end(), static_cast<int32_t*>(past_lengths_.Shape({rows})));
-  std::copy(batch.block_table.begin(), batch.block_table.end(),
-            static_cast<int32_t*>(block_table_.Shape({rows, batch.block_table_columns})));
+  WriteAs<int32_t>(cumulative_lengths_, {rows + 1}, batch.cumulative_lengths);
+  WriteAs<int32_t>(past_lengths_, {rows}, batch.past_lengths);
+  WriteAs<int32_t>(block_table_, {rows, batch.block_table_columns}, batch.block_table);
 }
 
 void PackedInputs::PackMetadata(const ExecutionBatch& batch) {
@@ -79,34 +79,37 @@ void PackedInputs::PackMetadata(const ExecutionBatch& batch) {
     max_query_length = std::max(max_query_length, length);
     max_kv_length = std::max(max_kv_length, batch.past_lengths[row] + length);
   }
-  auto* const metadata = static_cast<int32_t*>(attention_metadata_.Shape({3}));
-  metadata[0] = max_query_length;
-  metadata[1] = max_kv_length;
-  metadata[2] = max_kv_length;  // a lower bound of the longest length; it is known exactly here
+  // The third is a lower bound of the longest length; it is known exactly here.
+  const std::array<int32_t, 3> metadata = {max_query_length, max_kv_length, max_kv_length};
+  WriteAs<int32_t>(attention_metadata_, {Count(metadata.size())}, std::span<const int32_t>(metadata));
 }
 
 void PackedInputs::PackPositions(const ExecutionBatch& batch) {
   const int64_t tokens = Count(batch.token_ids.size());
-  auto* const positions =
-      static_cast<int64_t*>(manifest_.position_rows == 1 ? position_ids_.Shape({tokens})
-                                                         : position_ids_.Shape({manifest_.position_rows, tokens}));
-  for (size_t row = 0; row < batch.rows(); ++row) {
-    const int32_t begin = batch.cumulative_lengths[row];
-    for (int32_t token = begin; token < batch.cumulative_lengths[row + 1]; ++token) {
-      positions[token] = int64_t{batch.past_lengths[row]} + token - begin;
+  const auto fill = [&](int64_t* positions) {
+    for (size_t row = 0; row < batch.rows(); ++row) {
+      const int32_t begin = batch.cumulative_lengths[row];
+      for (int32_t token = begin; token < batch.cumulative_lengths[row + 1]; ++token) {
+        positions[token] = int64_t{batch.past_lengths[row]} + token - begin;
+      }
     }
+    // Text has the same position on every axis.
+    for (int32_t row = 1; row < manifest_.position_rows; ++row) {
+      std::copy_n(positions, tokens, positions + row * tokens);
+    }
+  };
+  if (manifest_.position_rows == 1) {
+    position_ids_.Write<int64_t>({tokens}, fill);
+  } else {
+    position_ids_.Write<int64_t>({manifest_.position_rows, tokens}, fill);
   }
-  // Text has the same position on every axis.
-  for (int32_t row = 1; row < manifest_.position_rows; ++row) std::copy_n(positions, tokens, positions + row * tokens);
 }
 
 void PackedInputs::PackLogitsIndices(std::span<const int64_t> indices) {
-  void* const memory = logits_indices_.Shape({Count(indices.size())});
   if (manifest_.logits_index_type == ort::ElementType::kInt64) {
-    std::copy(indices.begin(), indices.end(), static_cast<int64_t*>(memory));
+    WriteAs<int64_t>(logits_indices_, {Count(indices.size())}, indices);
   } else {
-    std::transform(indices.begin(), indices.end(), static_cast<int32_t*>(memory),
-                   [](int64_t index) { return static_cast<int32_t>(index); });
+    WriteAs<int32_t>(logits_indices_, {Count(indices.size())}, indices);
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "model/bound_tensor.h"
+#include "model/input_tensor.h"
 #include "model/manifest.h"
 #include "step/execution_batch.h"
 
@@ -13,11 +13,11 @@ namespace oga {
 
 class PackedInputs {
  public:
-  // Both references must outlive the inputs.
-  PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, const ort::Environment& environment);
+  // All references must outlive the inputs.
+  PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream);
 
-  // Writes and binds every input of `batch`. `logits_indices` stands in for the batch's own. Throws Error
-  // {kInvalidArgument} for a batch whose parts do not fit together.
+  // Writes and binds every input of `batch`; they are there when the stream is synchronised, as it must be before the
+  // next call. `logits_indices` stands in for the batch's own.
   void Pack(const ExecutionBatch& batch, std::span<const int64_t> logits_indices);
 
  private:
@@ -27,13 +27,13 @@ class PackedInputs {
   void PackLogitsIndices(std::span<const int64_t> indices);
 
   const DecoderManifest& manifest_;
-  BoundTensor input_ids_;
-  BoundTensor cumulative_lengths_;
-  BoundTensor past_lengths_;
-  BoundTensor block_table_;
-  BoundTensor attention_metadata_;
-  BoundTensor position_ids_;
-  BoundTensor logits_indices_;
+  InputTensor input_ids_;
+  InputTensor cumulative_lengths_;
+  InputTensor past_lengths_;
+  InputTensor block_table_;
+  InputTensor attention_metadata_;
+  InputTensor position_ids_;
+  InputTensor logits_indices_;
 };
 
 // Throws Error{kInvalidArgument} unless the parts of `batch` fit together: borders that start at 0, end at the number

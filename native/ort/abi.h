@@ -99,7 +99,8 @@ using LoopBody = void (*)(void* state, size_t index);
   X(62, Status*, GetDimensions, (const ShapeInfo* info, int64_t* dims, size_t rank))                                 \
   X(63, Status*, GetSymbolicDimensions, (const ShapeInfo* info, const char** names, size_t rank))                    \
   X(65, Status*, GetTensorTypeAndShape, (const Value* value, ShapeInfo** out))                                       \
-  X(69, Status*, CreateCpuMemoryInfo, (AllocatorType allocator, MemoryType memory, MemoryInfo** out))                \
+  X(68, Status*, CreateMemoryInfo,                                                                                   \
+    (const char* name, AllocatorType allocator, int id, MemoryType memory, MemoryInfo** out))                        \
   X(76, Status*, AllocatorFree, (Allocator* allocator, void* memory))                                                \
   X(78, Status*, GetAllocatorWithDefaultOptions, (Allocator** out))                                                  \
   X(85, Status*, KernelInfoGetAttribute_float, (const KernelInfo* info, const char* name, float* out))               \

@@ -46,10 +46,7 @@ Shared& GetShared() {
 
 }  // namespace
 
-Environment::Environment()
-    : env_(MakeEnv()),
-      cpu_memory_(Make<abi::MemoryInfo>(Api().CreateCpuMemoryInfo, "cannot describe host memory to onnxruntime",
-                                        abi::AllocatorType::kDevice, abi::MemoryType::kDefault)) {
+Environment::Environment() : env_(MakeEnv()) {
   Check(Api().DisableTelemetryEvents(env_.get()), "cannot turn off onnxruntime's telemetry");
 }
 

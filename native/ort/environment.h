@@ -20,14 +20,10 @@ class Environment {
 
   const abi::Env* handle() const { return env_.get(); }
 
-  // Describes plain host memory to the runtime.
-  const abi::MemoryInfo* cpu_memory() const { return cpu_memory_.get(); }
-
  private:
   Environment();
 
   Owned<abi::Env> env_;
-  Owned<abi::MemoryInfo> cpu_memory_;
 };
 
 // Lets go of the environment: it is released at once, or with the last session that uses it. Idempotent, legal before

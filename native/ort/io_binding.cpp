@@ -13,13 +13,15 @@ void CheckNamed(abi::Status* status, const char* doing, const std::string& name)
 
 }  // namespace
 
-Tensor::Tensor(const Environment& environment, void* data, size_t bytes, std::span<const int64_t> dims,
+Tensor::Tensor(const Session& session, DeviceAddress address, size_t bytes, std::span<const int64_t> dims,
                ElementType type)
     : value_(Make<abi::Value>(Api().CreateTensorWithDataAsOrtValue, "cannot describe a tensor to onnxruntime",
-                              environment.cpu_memory(), data, bytes, dims.data(), dims.size(), type)) {}
+                              session.memory(), session.device().RuntimePointer(address), bytes, dims.data(),
+                              dims.size(), type)) {}
 
 IoBinding::IoBinding(const Session& session)
-    : binding_(Make<abi::IoBinding>(Api().CreateIoBinding, "cannot bind the model's tensors", session.handle())) {}
+    : session_(session),
+      binding_(Make<abi::IoBinding>(Api().CreateIoBinding, "cannot bind the model's tensors", session.handle())) {}
 
 void IoBinding::BindInput(const std::string& name, const Tensor& tensor) {
   CheckNamed(Api().BindInput(binding_.get(), name.c_str(), tensor.handle()), "cannot bind input ", name);

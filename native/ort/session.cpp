@@ -52,7 +52,10 @@ TensorInfo ReadTensor(const abi::Session* session, size_t index, GetTypeInfo get
 }  // namespace
 
 Session::Session(const std::string& model_path, SessionOptions options)
-    : process_(platform::CurrentProcess()), environment_(Environment::Get()) {
+    : process_(platform::CurrentProcess()), environment_(Environment::Get()), device_(options.device) {
+  const RuntimeMemory named = device_->runtime_memory();
+  memory_ = Make<abi::MemoryInfo>(Api().CreateMemoryInfo, "cannot describe the device's memory to onnxruntime",
+                                  named.name, abi::AllocatorType::kDevice, named.id, abi::MemoryType::kDefault);
   const auto session_options = MakeOptions(options);
   operators_ = std::move(options.operators);
   const RuntimeCall call;
@@ -61,7 +64,7 @@ Session::Session(const std::string& model_path, SessionOptions options)
                          environment_->handle(), model_path.c_str(), session_options.get());
   keep_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
   shrink_arena_ = Make<abi::RunOptions>(Api().CreateRunOptions, "cannot create run options");
-  Check(Api().AddRunConfigEntry(shrink_arena_.get(), "memory.enable_memory_arena_shrinkage", "cpu:0"),
+  Check(Api().AddRunConfigEntry(shrink_arena_.get(), "memory.enable_memory_arena_shrinkage", named.arena),
         "cannot ask for arena shrinkage");
   ReadMetadata(model_path);
 }

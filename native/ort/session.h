@@ -1,4 +1,4 @@
-// A loaded graph. Sessions run on the CPU, with the operators they are given in place of the runtime's.
+// A loaded graph on a device, with the operators it is given in place of the runtime's.
 //
 // Immutable after construction. Run is called from any number of threads at once, each with its own IoBinding; whoever
 // holds a binding keeps its session alive. A child forked since cannot run it, and leaks it instead of releasing it.
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/platform_process.h"
+#include "device/devices.h"
 #include "ort/custom_operators.h"
 #include "ort/environment.h"
 #include "ort/handles.h"
@@ -21,6 +22,7 @@ class IoBinding;
 struct SessionOptions {
   int threads = 1;                                   // of the intra-op pool, the caller's among them
   std::unique_ptr<const CustomOperators> operators;  // null: the runtime's own alone
+  std::shared_ptr<const Device> device = MakeDevice();
 };
 
 // What the arena does with its free memory at the end of a run.
@@ -38,7 +40,10 @@ class Session {
 
   const std::vector<TensorInfo>& inputs() const { return inputs_; }
   const std::vector<TensorInfo>& outputs() const { return outputs_; }
-  const Environment& environment() const { return *environment_; }
+  const Device& device() const { return *device_; }
+
+  // Describes the device's memory to the runtime.
+  const abi::MemoryInfo* memory() const { return memory_.get(); }
 
   // Throws Error{kInvalidState} in a process forked since: a run there would wait for threads that do not exist.
   void CheckProcess() const;
@@ -55,6 +60,8 @@ class Session {
   const platform::ProcessId process_;
   std::shared_ptr<const Environment> environment_;
   std::unique_ptr<const CustomOperators> operators_;  // the session calls into it until it is released
+  std::shared_ptr<const Device> device_;
+  Owned<abi::MemoryInfo> memory_;
   Owned<abi::Session> session_;
   Owned<abi::RunOptions> keep_arena_;
   Owned<abi::RunOptions> shrink_arena_;

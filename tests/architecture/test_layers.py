@@ -51,6 +51,8 @@ def include_violations(rank: dict[str, int], name: str, folder: str, target: str
         return [] if allowed else [f"{name} includes {target}: only native/capi knows the public headers"]
     if target.startswith("nlohmann/") and name != JSON_HEADER:
         return [f"{name} includes <{target}>: include config/json_library.h, which sets the library up for all"]
+    if folder != "device" and re.match("device/.*/", target):
+        return [f"{name} includes {target}: use device/device.h, behind which the kinds of devices are private"]
     if "/" not in target or PLATFORM.fullmatch(target):
         if PLATFORM.fullmatch(target) and not name.startswith("native/base/platform_"):
             return [f"{name} includes <{target}>: ask a function of native/base/platform_* instead, or add one there"]
@@ -112,6 +114,14 @@ def test_a_call_of_the_operating_system_outside_of_its_place_is_caught(plant: Pl
         "native/base/pages.cpp includes <sys/mman.h>: "
         "ask a function of native/base/platform_* instead, or add one there"
     ]
+
+
+def test_a_look_behind_the_interface_of_devices_is_caught(plant: Plant) -> None:
+    rows = {"native/device/rows.cpp": '#include "device/cpu/cpu.h"\n', "native/device/cpu/cpu.h": "\n"}
+    tree = {"native/LAYERS": LAYERS + "device\n", **FOLDERS, **rows}
+    assert violations(plant(tree)) == []
+    engine = {"native/engine/engine.h": '#include "device/cpu/cpu.h"\n'}
+    assert "use device/device.h" in violations(plant({**tree, **engine}))[0]
 
 
 def test_a_second_way_to_the_json_library_is_caught(plant: Plant) -> None:

@@ -67,7 +67,7 @@ void ProductSession::Bind(const ProductShape& shape, int64_t rows) {
   output_.resize(static_cast<size_t>(rows * shape.n));
   const auto bound = [&](std::vector<float>& values, int64_t width) {
     const int64_t dims[] = {rows, width};
-    return ort::Tensor(session_->environment(), values.data(), values.size() * sizeof(float), dims,
+    return ort::Tensor(*session_, AddressOf(values.data()), values.size() * sizeof(float), dims,
                        ort::ElementType::kFloat);
   };
   for (const auto& input : session_->inputs()) binding_->BindInput(input.name, bound(activations_, shape.k));

@@ -31,6 +31,12 @@ set_target_properties(capi_plugin_test PROPERTIES C_STANDARD 99 C_STANDARD_REQUI
 add_dependencies(capi_plugin_test test_models oga)
 oga_add_test(capi_plugin_test $<TARGET_FILE:oga>)
 
+# The same tests over the remote device, which liboga.so does not have: the boundary's objects beside another table.
+add_executable(test_capi_remote $<TARGET_OBJECTS:test_capi> $<TARGET_OBJECTS:oga>)
+target_link_libraries(test_capi_remote PRIVATE test_worlds oga_core GTest::gtest_main)
+add_dependencies(test_capi_remote test_capi)
+oga_run_on_remote_device(test_capi_remote test_capi_remote)
+
 # The boundary over the scripted executor: what only happens when executions or allocations fail.
 file(GLOB boundary_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/capi/boundary/*.cpp)
 add_executable(test_capi_boundary ${boundary_tests} $<TARGET_OBJECTS:oga>

@@ -24,7 +24,7 @@ TEST_F(Model, LoadsAFolder) {
   EXPECT_EQ(Type(model), "llama");
   const char* device = nullptr;
   ASSERT_TRUE(Succeeds(OgaModelGetDeviceType(model, &device)));
-  EXPECT_STREQ(device, "CPU");
+  EXPECT_EQ(device, test::DefaultDevice());
   OgaDestroyString(device);
 }
 

@@ -32,6 +32,12 @@ inline std::string DataPath(const std::string& relative) {
 // The folder with a tokenizer of that kind, one of those in tests/models/text_kinds.py.
 inline std::string TextFolder(const std::string& kind) { return DataPath("texts/" + kind); }
 
+// The name of the device on which models run that ask for none: support/device_rows.cpp decides by the same variable.
+inline std::string DefaultDevice() {
+  const char* const wanted = std::getenv("OGA_TEST_DEVICE");
+  return wanted != nullptr && std::string(wanted) == "remote" ? "REMOTE" : "CPU";
+}
+
 // Base of every test that uses the runtime: the library under test finds it as a host's would, by OGA_ORT_LIBRARY.
 class WithRuntime : public ::testing::Test {
  protected:

@@ -15,7 +15,12 @@ ScriptedExecutor::ScriptedExecutor(const EngineLimits& limits, int32_t vocab_siz
     : block_size_(static_cast<int32_t>(limits.block_size_slots)),
       vocab_size_(vocab_size),
       next_(std::move(next)),
-      slots_(limits.pool_slots(), kNothing) {}
+      storage_(*device_, {.num_layers = 1,
+                          .num_blocks = limits.num_blocks,
+                          .block_size_slots = limits.block_size_slots,
+                          .num_kv_heads = 1,
+                          .head_size = 1}),
+      slots_(limits.pool_slots()) {}
 
 ScriptedExecutor::~ScriptedExecutor() = default;
 
@@ -28,8 +33,9 @@ ExecutionResult ScriptedExecutor::Execute(const ExecutionBatch& batch) {
     outcome = outcomes.front();
     outcomes.pop_front();
   }
-  for (const BlockCopy& copy : batch.block_copies) CopyBlock(copy);
+  for (const BlockCopy& copy : batch.block_copies) storage_.CopyBlock(*stream_, copy.source, copy.target);
   WriteTokens(batch, outcome.writes_before_failure);
+  ReadSlots();
   if (outcome.throws) throw std::runtime_error("scripted exception");
   ExecutionResult result;
   result.status = outcome.status;
@@ -50,15 +56,11 @@ size_t ScriptedExecutor::Slot(const ExecutionBatch& batch, size_t row, int32_t p
   return static_cast<size_t>(block) * block_size_ + position % block_size_;
 }
 
-void ScriptedExecutor::CopyBlock(const BlockCopy& copy) {
-  for (int32_t i = 0; i < block_size_; ++i) {
-    slots_[static_cast<size_t>(copy.target) * block_size_ + i] =
-        slots_[static_cast<size_t>(copy.source) * block_size_ + i];
-  }
-}
-
 void ScriptedExecutor::WriteTokens(const ExecutionBatch& batch, size_t limit) {
   if (record_rows) last_row_tokens.clear();
+  written_.clear();
+  written_.reserve(batch.token_ids.size());  // what is being copied stays where it is
+  const DeviceAddress keys = storage_.Tensor(0, KvSide::kKey);
   for (size_t row = 0; row < batch.rows(); ++row) {
     const int32_t first = batch.cumulative_lengths[row];
     const int32_t last = batch.cumulative_lengths[row + 1];
@@ -66,9 +68,16 @@ void ScriptedExecutor::WriteTokens(const ExecutionBatch& batch, size_t limit) {
       last_row_tokens.emplace_back(batch.token_ids.begin() + first, batch.token_ids.begin() + last);
     }
     for (int32_t t = first; t < last && static_cast<size_t>(t) < limit; ++t) {
-      slots_[Slot(batch, row, batch.past_lengths[row] + t - first)] = batch.token_ids[t];
+      written_.push_back(batch.token_ids[t] - kNothing);
+      const size_t slot = Slot(batch, row, batch.past_lengths[row] + t - first);
+      stream_->CopyToDevice(keys + slot * sizeof(int32_t), &written_.back(), sizeof(int32_t));
     }
   }
+}
+
+void ScriptedExecutor::ReadSlots() {
+  stream_->CopyToHost(slots_.data(), storage_.Tensor(0, KvSide::kKey), slots_.size() * sizeof(int32_t));
+  stream_->Synchronize();
 }
 
 void ScriptedExecutor::FillLogits(const ExecutionBatch& batch) {
@@ -80,7 +89,7 @@ void ScriptedExecutor::FillLogits(const ExecutionBatch& batch) {
     const int32_t length = batch.past_lengths[row] + static_cast<int32_t>(token) - batch.cumulative_lengths[row] + 1;
     history_.clear();
     for (int32_t p = 0; p < length; ++p) {
-      history_.push_back(slots_[Slot(batch, row, p)]);
+      history_.push_back(slots_[Slot(batch, row, p)] + kNothing);
       if (history_.back() == kNothing) throw std::runtime_error("a row reads a slot that was never written");
     }
     const std::span<float> logits = std::span(logits_).subspan(i * vocab_size_, vocab_size_);

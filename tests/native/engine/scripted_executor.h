@@ -1,8 +1,8 @@
 // A ModelExecutor without a model: its logits are a function of the whole history of a row, read back through the block
 // tables, so that a wrong table, a lost block or a stale slot changes the tokens.
 //
-// It keeps, per physical slot of the cache, the token written there. A row's history is read through its table, exactly as
-// attention would read keys.
+// It keeps, per physical slot of the cache, the token written there: in the key of that slot, on the default device. A
+// row's history is read through its table, exactly as attention would read keys.
 #pragma once
 
 #include <deque>
@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "device/devices.h"
+#include "memory/kv_storage.h"
 #include "model/model_executor.h"
 #include "step/engine_limits.h"
 
@@ -52,17 +54,22 @@ class ScriptedExecutor : public ModelExecutor {
   ExecutionResult Execute(const ExecutionBatch& batch) override;
 
  private:
-  static constexpr TokenId kNothing = -7;
+  // What a slot holds is one more than its token: a new cache is full of zeros.
+  static constexpr TokenId kNothing = -1;
 
   size_t Slot(const ExecutionBatch& batch, size_t row, int32_t position) const;
-  void CopyBlock(const BlockCopy& copy);
   void WriteTokens(const ExecutionBatch& batch, size_t limit);
+  void ReadSlots();
   void FillLogits(const ExecutionBatch& batch);
 
   const int32_t block_size_;
   const int32_t vocab_size_;
   const NextToken next_;
-  std::vector<TokenId> slots_;
+  const std::shared_ptr<const Device> device_ = MakeDevice();
+  const std::unique_ptr<DeviceStream> stream_ = device_->CreateStream();
+  const KvStorage storage_;
+  std::vector<int32_t> written_;  // by this execution, until the stream has copied it
+  std::vector<int32_t> slots_;    // the whole cache, as last read
   std::vector<TokenId> history_;
   std::vector<float> logits_;
 };

@@ -22,7 +22,7 @@ using OnnxModels = test::WithRuntime;
 TEST_F(OnnxModels, TellWhatAnEngineNeedsToKnow) {
   const auto model = LoadOnnxModel(Config("separate"));
   EXPECT_EQ(model->type(), "llama");
-  EXPECT_EQ(model->device_type(), "CPU");
+  EXPECT_EQ(model->device_type(), test::DefaultDevice());
   EXPECT_EQ(model->traits().vocab_size, 61);
   EXPECT_EQ(model->traits().eos_token_ids, std::vector<TokenId>{2});
   const EngineLimits limits = model->ResolveLimits();

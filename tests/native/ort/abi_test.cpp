@@ -68,7 +68,7 @@ void RunOnce() {
   std::vector<int32_t> cumulative = {0, 1}, past = {0}, table = {0};
   IoBinding binding(session);
   const auto tensor = [&](auto& values, std::vector<int64_t> dims, ElementType type) {
-    return Tensor(session.environment(), values.data(), values.size() * sizeof(values[0]), dims, type);
+    return Tensor(session, AddressOf(values.data()), values.size() * sizeof(values[0]), dims, type);
   };
   binding.BindInput("query", tensor(query, {1, 32}, ElementType::kFloat));
   binding.BindInput("key", tensor(key, {1, 16}, ElementType::kFloat));

@@ -35,8 +35,8 @@ TEST_F(Environments, OutliveShutdownForTheSessionsThatUseThem) {
   {
     const int64_t dims[] = {1};
     IoBinding binding(*session);
-    binding.BindInput("x", Tensor(session->environment(), &x, sizeof(x), dims, ElementType::kFloat));
-    binding.BindOutput("y", Tensor(session->environment(), &y, sizeof(y), dims, ElementType::kFloat));
+    binding.BindInput("x", Tensor(*session, AddressOf(&x), sizeof(x), dims, ElementType::kFloat));
+    binding.BindOutput("y", Tensor(*session, AddressOf(&y), sizeof(y), dims, ElementType::kFloat));
     session->Run(binding);
   }
   EXPECT_EQ(y, 42.0f);

@@ -20,7 +20,7 @@ std::string AddOne() { return test::DataPath("models/operators/add_one.onnx"); }
 
 Tensor Floats(const Session& session, std::vector<float>& values) {
   const int64_t dims[] = {static_cast<int64_t>(values.size())};
-  return Tensor(session.environment(), values.data(), values.size() * sizeof(float), dims, ElementType::kFloat);
+  return Tensor(session, AddressOf(values.data()), values.size() * sizeof(float), dims, ElementType::kFloat);
 }
 
 using Sessions = test::WithRuntime;
@@ -88,8 +88,7 @@ TEST_F(Sessions, NameTheInputThatDoesNotFit) {
   IoBinding binding(session);
   std::vector<float> x(4);
   const int64_t matrix[] = {2, 2};
-  binding.BindInput("x",
-                    Tensor(session.environment(), x.data(), sizeof(float) * x.size(), matrix, ElementType::kFloat));
+  binding.BindInput("x", Tensor(session, AddressOf(x.data()), sizeof(float) * x.size(), matrix, ElementType::kFloat));
   binding.BindOutput("y", Floats(session, x));
   try {
     session.Run(binding);

@@ -113,10 +113,9 @@ TEST_F(MatMulNBitsNodes, RefuseActivationsOfAnotherWidth) {
   std::vector<float> in(64, 1.0f), out(72);
   const int64_t in_dims[] = {1, 1, 64}, out_dims[] = {1, 1, 72};
   ort::IoBinding binding(*session);
-  binding.BindInput("x",
-                    ort::Tensor(session->environment(), in.data(), in.size() * 4, in_dims, ort::ElementType::kFloat));
-  binding.BindOutput(
-      "y", ort::Tensor(session->environment(), out.data(), out.size() * 4, out_dims, ort::ElementType::kFloat));
+  binding.BindInput("x", ort::Tensor(*session, AddressOf(in.data()), in.size() * 4, in_dims, ort::ElementType::kFloat));
+  binding.BindOutput("y",
+                     ort::Tensor(*session, AddressOf(out.data()), out.size() * 4, out_dims, ort::ElementType::kFloat));
   EXPECT_THROW(session->Run(binding), Error);
 }
 

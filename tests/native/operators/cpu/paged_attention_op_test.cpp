@@ -119,7 +119,7 @@ class PagedAttentionNode : public test::WithRuntime {
   template <typename T>
   ort::Tensor Describe(std::vector<T>& values, std::vector<int64_t> dims) {
     constexpr ort::ElementType type = std::is_same_v<T, float> ? ort::ElementType::kFloat : ort::ElementType::kInt32;
-    return ort::Tensor(session_->environment(), values.data(), values.size() * sizeof(T), dims, type);
+    return ort::Tensor(*session_, AddressOf(values.data()), values.size() * sizeof(T), dims, type);
   }
 
   // Runs rows of `lengths` new tokens after `past_` ones through `table_`. Every value vector is its token's number in

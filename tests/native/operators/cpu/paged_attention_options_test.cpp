@@ -94,7 +94,7 @@ class PagedAttentionOptions : public test::WithRuntime, public testing::WithPara
 
   void RunNode(const ort::Session& session, std::vector<uint16_t>* output) {
     const auto describe = [&](auto& values, std::vector<int64_t> dims, ort::ElementType type) {
-      return ort::Tensor(session.environment(), values.data(), values.size() * sizeof(values[0]), dims, type);
+      return ort::Tensor(session, AddressOf(values.data()), values.size() * sizeof(values[0]), dims, type);
     };
     const ort::ElementType type = GetParam().element;
     const std::vector<int64_t> cache_dims = {kBlocks, 4, 2, kHeadSize};

@@ -33,7 +33,7 @@ std::vector<float> ProductCase::Run(const ort::Session& session, int64_t first, 
   dims[dims.size() - 2] = count;
   const auto tensor = [&](std::vector<float>& values, int64_t width) {
     dims.back() = width;
-    return ort::Tensor(session.environment(), values.data(), values.size() * sizeof(float), dims,
+    return ort::Tensor(session, AddressOf(values.data()), values.size() * sizeof(float), dims,
                        ort::ElementType::kFloat);
   };
   ort::IoBinding binding(session);
