@@ -54,7 +54,7 @@ uint64_t KvShape::slot_bytes() const {
   return uint64_t{num_kv_heads} * head_size * static_cast<uint64_t>(CacheElementBytes(type));
 }
 
-KvStorage::KvStorage(const KvShape& shape) : shape_(shape) {
+KvStorage::KvStorage(const KvShape& shape, Lease lease) : shape_(shape), lease_(std::move(lease)) {
   const Bytes block = Bytes(shape.slot_bytes()) * shape.block_size_slots;
   const Bytes tensor = block * shape.num_blocks;
   // A tensor below the size of a huge page would populate memory it does not have.
@@ -68,6 +68,7 @@ KvStorage::KvStorage(const KvShape& shape) : shape_(shape) {
   tensor_stride_bytes_ = stride.value();
   pages_ = platform::Pages(all.value(), huge ? platform::PageSize::kHuge : platform::PageSize::kSmall);
   if (!pages_) ThrowTooLarge(shape, Message(all.value(), " bytes"), platform::SystemReason(pages_.error()));
+  lease_.CountByPages(pages_.data(), pages_.bytes());
 }
 
 void* KvStorage::Tensor(uint32_t layer, KvSide side) const {

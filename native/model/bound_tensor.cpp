@@ -17,15 +17,31 @@ size_t ElementBytes(ort::ElementType type) {
 }  // namespace
 
 BoundTensor::BoundTensor(ort::IoBinding& binding, const ort::Environment& environment, BindingSide side,
-                         std::string name, ort::ElementType type)
-    : binding_(binding), environment_(environment), side_(side), name_(std::move(name)), type_(type) {}
+                         std::string name, ort::ElementType type, Ledger& ledger)
+    : binding_(binding),
+      environment_(environment),
+      side_(side),
+      name_(std::move(name)),
+      type_(type),
+      lease_(ledger.Open(side == BindingSide::kInput ? MemoryRole::kWorkspace : MemoryRole::kOutput,
+                         BeyondMemory::kAttribute)) {
+  lease_.Settle();
+}
 
 void BoundTensor::Reserve(size_t bytes) {
   // Never empty: the runtime wants an address even for a tensor without elements.
   if (bytes <= capacity_bytes_ && memory_ != nullptr) return;
   const size_t capacity_bytes = std::max({bytes, 2 * capacity_bytes_, kAlignment});
+  lease_.Resize(capacity_bytes);
   bound_rank_ = 0;
-  memory_.reset(static_cast<std::byte*>(::operator new (capacity_bytes, std::align_val_t{kAlignment})));
+  capacity_bytes_ = 0;
+  memory_.reset();  // first, so that the old and the new memory are never held together
+  try {
+    memory_.reset(static_cast<std::byte*>(::operator new (capacity_bytes, std::align_val_t{kAlignment})));
+  } catch (const std::bad_alloc&) {
+    lease_.Shrink(capacity_bytes);
+    throw;
+  }
   capacity_bytes_ = capacity_bytes;
 }
 

@@ -12,6 +12,7 @@
 #include <new>
 #include <string>
 
+#include "memory/ledger.h"
 #include "ort/io_binding.h"
 
 namespace oga {
@@ -20,9 +21,9 @@ enum class BindingSide { kInput, kOutput };
 
 class BoundTensor {
  public:
-  // Both references must outlive the tensor.
+  // The references must outlive the tensor. Its memory is charged to the ledger: an input's as workspace.
   BoundTensor(ort::IoBinding& binding, const ort::Environment& environment, BindingSide side, std::string name,
-              ort::ElementType type);
+              ort::ElementType type, Ledger& ledger);
 
   // Gives the tensor a shape and binds it; returns its memory, whose contents are undefined after it has grown. Throws
   // std::bad_alloc or Error; then the next call binds anew.
@@ -42,6 +43,7 @@ class BoundTensor {
   BindingSide side_;
   std::string name_;
   ort::ElementType type_;
+  Lease lease_;  // given back after the memory is
   std::unique_ptr<std::byte, Free> memory_;
   size_t capacity_bytes_ = 0;
   std::array<int64_t, kMaxRank> dims_{};

@@ -56,14 +56,14 @@ void RequireLastTokens(const ExecutionBatch& batch) {
 }  // namespace
 
 OnnxExecutor::OnnxExecutor(std::shared_ptr<const ort::Session> session, const DecoderManifest& manifest,
-                           const EngineLimits& limits)
+                           SizedLimits sized, Ledger& ledger)
     : session_(std::move(session)),
       manifest_(manifest),
-      storage_(ShapeOf(manifest, limits)),
+      storage_(ShapeOf(manifest, sized.limits), std::move(sized.cache)),
       binding_(*session_),
-      inputs_(manifest_, binding_, session_->environment()),
-      logits_(binding_, session_->environment(), BindingSide::kOutput, manifest_.names.logits,
-              ort::ElementType::kFloat) {
+      inputs_(manifest_, binding_, session_->environment(), ledger),
+      logits_(binding_, session_->environment(), BindingSide::kOutput, manifest_.names.logits, ort::ElementType::kFloat,
+              ledger) {
   BindCaches();
 }
 

@@ -39,19 +39,21 @@ void CheckBatch(const ExecutionBatch& batch) {
 }
 
 PackedInputs::PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding,
-                           const ort::Environment& environment)
+                           const ort::Environment& environment, Ledger& ledger)
     : manifest_(manifest),
-      input_ids_(binding, environment, BindingSide::kInput, manifest.names.input_ids, ort::ElementType::kInt64),
+      input_ids_(binding, environment, BindingSide::kInput, manifest.names.input_ids, ort::ElementType::kInt64, ledger),
       cumulative_lengths_(binding, environment, BindingSide::kInput, manifest.names.cumulative_sequence_lengths,
-                          ort::ElementType::kInt32),
+                          ort::ElementType::kInt32, ledger),
       past_lengths_(binding, environment, BindingSide::kInput, manifest.names.past_sequence_lengths,
-                    ort::ElementType::kInt32),
-      block_table_(binding, environment, BindingSide::kInput, manifest.names.block_table, ort::ElementType::kInt32),
+                    ort::ElementType::kInt32, ledger),
+      block_table_(binding, environment, BindingSide::kInput, manifest.names.block_table, ort::ElementType::kInt32,
+                   ledger),
       attention_metadata_(binding, environment, BindingSide::kInput, manifest.names.attention_metadata,
-                          ort::ElementType::kInt32),
-      position_ids_(binding, environment, BindingSide::kInput, manifest.names.position_ids, ort::ElementType::kInt64),
+                          ort::ElementType::kInt32, ledger),
+      position_ids_(binding, environment, BindingSide::kInput, manifest.names.position_ids, ort::ElementType::kInt64,
+                    ledger),
       logits_indices_(binding, environment, BindingSide::kInput, manifest.names.logits_indices,
-                      manifest.logits_index_type) {}
+                      manifest.logits_index_type, ledger) {}
 
 void PackedInputs::Pack(const ExecutionBatch& batch, std::span<const int64_t> logits_indices) {
   auto* const ids = static_cast<int64_t*>(input_ids_.Shape({Count(batch.token_ids.size())}));

@@ -13,8 +13,9 @@ namespace oga {
 
 class PackedInputs {
  public:
-  // Both references must outlive the inputs.
-  PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, const ort::Environment& environment);
+  // The references must outlive the inputs.
+  PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, const ort::Environment& environment,
+               Ledger& ledger);
 
   // Writes and binds every input of `batch`. `logits_indices` stands in for the batch's own. Throws Error
   // {kInvalidArgument} for a batch whose parts do not fit together.

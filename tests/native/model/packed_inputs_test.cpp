@@ -19,7 +19,7 @@ TEST_F(PackedInputsOfASession, AllocateAndBindNothingForAStepOfTheSameShape) {
   const ort::Session session(folder + "/model.onnx", operators::CpuSessionOptions({}));
   const DecoderManifest manifest = ReadManifest(session.inputs(), session.outputs(), GenaiConfig::FromFolder(folder));
   ort::IoBinding binding(session);
-  PackedInputs inputs(manifest, binding, session.environment());
+  PackedInputs inputs(manifest, binding, session.environment(), Ledger::Cpu());
   const testing::Scenario scenario = testing::ReadScenario(folder);
   const size_t steps = scenario.steps.size();
   const ExecutionBatch large = scenario.steps[0].Batch(scenario.columns);
