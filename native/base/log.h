@@ -1,7 +1,8 @@
 // The process-wide log sink. Nothing is written unless the host turned a channel on (OgaSetLogBool) or set a callback;
 // warnings go to standard error by default.
 //
-// Any thread. The sink is, with the ONNX Runtime environment, the only mutable global state of liboga.
+// Any thread. The sink is, with the ONNX Runtime environment and the ledger of the CPU's memory, the only mutable global
+// state of liboga.
 #pragma once
 
 #include <cstddef>

@@ -79,12 +79,27 @@ Pages::~Pages() {
   if (begin_ != nullptr) munmap(begin_, bytes_);
 }
 
-void DropFilePages(const void* data, size_t bytes) noexcept {
+size_t DropFilePages(const void* data, size_t bytes) noexcept {
   const auto page_bytes = static_cast<uintptr_t>(PageBytes());
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page_bytes - 1) / page_bytes * page_bytes;
   const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / page_bytes * page_bytes;
-  if (bytes < kWorthwhileBytes || end <= begin || !AreFilePages(begin, end, page_bytes)) return;
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (bytes < kWorthwhileBytes || end <= begin || !AreFilePages(begin, end, page_bytes)) return 0;
+  return madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) == 0 ? end - begin : 0;
+}
+
+uint64_t ResidentBytes(uintptr_t begin, uint64_t bytes) noexcept {
+  const auto page_bytes = static_cast<uint64_t>(PageBytes());
+  const uintptr_t end = (begin + bytes) / page_bytes * page_bytes;
+  unsigned char present[1 << 14];  // a byte for each page
+  uint64_t pages = 0;
+  for (uintptr_t first = (begin + page_bytes - 1) / page_bytes * page_bytes; first < end;) {
+    const uint64_t count = std::min<uint64_t>((end - first) / page_bytes, std::size(present));
+    if (mincore(reinterpret_cast<void*>(first), count * page_bytes, present) == 0) {
+      for (uint64_t i = 0; i < count; ++i) pages += present[i] & 1;
+    }
+    first += count * page_bytes;
+  }
+  return pages * page_bytes;
 }
 
 }  // namespace oga::platform

@@ -36,6 +36,11 @@ class Pages {
 
 // The pages wholly within `bytes` from `data` leave the process's memory if they are a mapped file's, from which a
 // later read gets them again. Memory of any other kind keeps what is in it. Nobody writes there meanwhile.
-void DropFilePages(const void* data, size_t bytes) noexcept;
+// Returns the bytes that left.
+size_t DropFilePages(const void* data, size_t bytes) noexcept;
+
+// Bytes of the whole pages of [begin, begin + bytes) that are in memory: pages that nobody has touched cost nothing. What
+// is not mapped counts as not there. Asks the kernel at each call.
+uint64_t ResidentBytes(uintptr_t begin, uint64_t bytes) noexcept;
 
 }  // namespace oga::platform

@@ -38,9 +38,10 @@ Engine::Entry::Entry(const Engine& engine) : lock_(engine.entry_mutex_, std::def
 
 std::shared_ptr<Engine> Engine::Create(std::shared_ptr<const Model> model) {
   EngineParts parts;
-  parts.limits = model->ResolveLimits();
+  SizedLimits sized = model->ResolveLimits();
+  parts.limits = sized.limits;
   parts.traits = model->traits();
-  parts.executor = model->CreateExecutor(parts.limits);
+  parts.executor = model->CreateExecutor(std::move(sized));
   parts.model = std::move(model);
   return Create(std::move(parts));
 }

@@ -7,8 +7,10 @@ ScratchPool::Loan::Loan(ScratchPool* pool) : pool_(pool), memory_(pool->Take()) 
 void ScratchPool::Loan::Grow(size_t bytes) {
   if (bytes <= memory_.bytes) return;
   memory_ = {};  // first, so that the old and the new memory are never held together
+  MemoryCharge charge(pool_->account_, bytes);
   memory_.data.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{64})));
   memory_.bytes = bytes;
+  memory_.charge = std::move(charge);
 }
 
 ScratchPool::Memory ScratchPool::Take() {

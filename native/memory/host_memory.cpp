@@ -19,16 +19,11 @@ std::optional<std::string> ReadSystemFile(const std::string& path) {
 }
 
 // Keeps the least bound and its name.
-class LeastBound {
- public:
-  void Add(std::optional<uint64_t> bytes, const std::string& name) {
-    if (bytes && (!least_ || *bytes < least_->available_bytes)) least_ = HostMemory{*bytes, name};
-  }
-  const std::optional<HostMemory>& get() const { return least_; }
-
- private:
-  std::optional<HostMemory> least_;
-};
+void Bound(HostMemory& memory, std::optional<uint64_t> bytes, const std::string& name) {
+  if (!bytes || *bytes >= memory.available_bytes) return;
+  memory.available_bytes = *bytes;
+  memory.bound = name;
+}
 
 uint64_t Left(uint64_t limit, uint64_t used) { return limit > used ? limit - used : 0; }
 
@@ -60,7 +55,7 @@ std::optional<uint64_t> CgroupUsedBytes(const HostMemorySources& sources, const 
   return Left(*usage, reclaimable.value_or(0));
 }
 
-void AddCgroupBounds(const HostMemorySources& sources, const CgroupFiles& files, LeastBound& bounds) {
+void AddCgroupBounds(const HostMemorySources& sources, const CgroupFiles& files, HostMemory& memory) {
   const auto mountinfo = sources.read_file("/proc/self/mountinfo");
   const auto groups = sources.read_file("/proc/self/cgroup");
   if (!mountinfo || !groups) return;
@@ -72,18 +67,17 @@ void AddCgroupBounds(const HostMemorySources& sources, const CgroupFiles& files,
       const std::string limit_path = folder + "/" + limit_name;
       const auto text = sources.read_file(limit_path);
       const auto limit = text ? ParseCgroupBytes(*text) : std::nullopt;
-      if (limit) bounds.Add(Left(*limit, CgroupUsedBytes(sources, folder, files).value_or(0)), limit_path);
+      if (limit) Bound(memory, Left(*limit, CgroupUsedBytes(sources, folder, files).value_or(0)), limit_path);
     }
   }
 }
 
-// RLIMIT_AS bounds addresses, not memory; what is mapped already is the first number of statm, in pages.
-void AddAddressSpaceBound(const HostMemorySources& sources, LeastBound& bounds) {
-  if (!sources.address_space_limit_bytes) return;
+// What is mapped already is the first number of statm, in pages.
+uint64_t AddressesLeft(const HostMemorySources& sources) {
+  if (!sources.address_space_limit_bytes) return HostMemory::kUnbounded;
   const auto statm = sources.read_file("/proc/self/statm");
   const auto pages = statm ? ParseCgroupBytes(statm->substr(0, statm->find(' '))) : std::nullopt;
-  bounds.Add(Left(*sources.address_space_limit_bytes, pages.value_or(0) * sources.page_bytes),
-             "the address space limit (RLIMIT_AS)");
+  return Left(*sources.address_space_limit_bytes, pages.value_or(0) * sources.page_bytes);
 }
 
 }  // namespace
@@ -97,18 +91,18 @@ HostMemory ReadHostMemory() {
 }
 
 HostMemory ReadHostMemory(const HostMemorySources& sources) {
-  LeastBound bounds;
+  HostMemory memory;
   if (const auto meminfo = sources.read_file("/proc/meminfo")) {
-    bounds.Add(ParseMeminfoAvailable(*meminfo), "MemAvailable of /proc/meminfo");
+    Bound(memory, ParseMeminfoAvailable(*meminfo), "MemAvailable of /proc/meminfo");
   }
-  AddCgroupBounds(sources, FilesOf(CgroupVersion::kV2), bounds);
-  AddCgroupBounds(sources, FilesOf(CgroupVersion::kV1), bounds);
-  AddAddressSpaceBound(sources, bounds);
-  if (!bounds.get()) {
+  AddCgroupBounds(sources, FilesOf(CgroupVersion::kV2), memory);
+  AddCgroupBounds(sources, FilesOf(CgroupVersion::kV1), memory);
+  memory.addresses_bytes = AddressesLeft(sources);
+  if (memory.available_bytes == HostMemory::kUnbounded && memory.addresses_bytes == HostMemory::kUnbounded) {
     Throw(StatusCode::kIoError, "the free memory is unknown: neither /proc/meminfo nor a control group tells it; set ",
-          "engine.dynamic_batching.num_blocks");
+          "engine.dynamic_batching.num_blocks, or OGA_MEMORY_LIMIT");
   }
-  return *bounds.get();
+  return memory;
 }
 
 }  // namespace oga

@@ -12,10 +12,16 @@
 
 namespace oga {
 
+// Two numbers, since they count different things: memory counts what has been written to, addresses what is mapped. Either
+// is kUnbounded when nothing bounds it.
 struct HostMemory {
-  uint64_t available_bytes = 0;
+  static constexpr uint64_t kUnbounded = UINT64_MAX;
+
+  uint64_t available_bytes = kUnbounded;
   std::string bound;  // what sets it, for people: "MemAvailable of /proc/meminfo", "/sys/fs/cgroup/x/memory.max"
+  uint64_t addresses_bytes = kUnbounded;  // what RLIMIT_AS leaves
 };
+inline constexpr const char* kAddressSpaceBound = "the address space limit (RLIMIT_AS)";
 
 // The least of all bounds. Throws Error{kIoError} when the system tells none.
 HostMemory ReadHostMemory();

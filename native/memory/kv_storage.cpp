@@ -52,7 +52,8 @@ uint64_t KvShape::slot_bytes() const {
   return uint64_t{num_kv_heads} * head_size * static_cast<uint64_t>(CacheElementBytes(type));
 }
 
-KvStorage::KvStorage(const Device& device, const KvShape& shape) : shape_(shape) {
+KvStorage::KvStorage(const Device& device, const KvShape& shape, Lease lease)
+    : shape_(shape), lease_(std::move(lease)) {
   const Bytes block = Bytes(shape.slot_bytes()) * shape.block_size_slots;
   const Bytes tensor = block * shape.num_blocks;
   // A tensor below the size of a huge page would populate memory it does not have.
@@ -70,6 +71,11 @@ KvStorage::KvStorage(const Device& device, const KvShape& shape) : shape_(shape)
   } catch (const Error& error) {
     if (error.code() != StatusCode::kResourceExhausted) throw;
     ThrowTooLarge(shape, Message(all.value(), " bytes"), error.message());
+  }
+  if (void* const pages = memory_->host()) {
+    lease_.CountByPages(pages, memory_->bytes());
+  } else {
+    lease_.Settle();
   }
 }
 

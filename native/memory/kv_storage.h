@@ -5,12 +5,14 @@
 //   K1  A tensor holds [num_blocks, block_size, kv_heads, head_size] elements and starts on a page boundary, of a huge
 //       page when it fills one.
 //   K2  In host memory, pages that nobody wrote are not populated: a large pool costs memory only as far as it is used.
+//   K3  It is charged to the lease it is made with. What huge pages round up, at most 2 MiB a tensor, is not.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "device/device.h"
+#include "memory/ledger.h"
 #include "step/cache_type.h"
 
 namespace oga {
@@ -32,7 +34,7 @@ enum class KvSide { kKey, kValue };
 class KvStorage {
  public:
   // Throws Error{kResourceExhausted} naming the bytes wanted when the device does not give them.
-  KvStorage(const Device& device, const KvShape& shape);
+  KvStorage(const Device& device, const KvShape& shape, Lease lease = {});
 
   // `layer` counts the stored layers from 0.
   DeviceAddress Tensor(uint32_t layer, KvSide side) const;
@@ -47,6 +49,7 @@ class KvStorage {
 
  private:
   KvShape shape_;
+  Lease lease_;                           // given back after the memory is
   uint64_t block_tensor_bytes_ = 0;       // one block of one tensor
   uint64_t tensor_bytes_ = 0;             // of its elements
   uint64_t tensor_stride_bytes_ = 0;      // from one tensor to the next

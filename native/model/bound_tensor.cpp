@@ -23,13 +23,29 @@ size_t GrownBytes(size_t bytes, const DeviceMemory* outgrown) {
   return std::max<size_t>({bytes, outgrown == nullptr ? 0 : 2 * outgrown->bytes(), kLeastBytes});
 }
 
-BoundTensor::BoundTensor(ort::IoBinding& binding, BindingSide side, std::string name, ort::ElementType type)
-    : binding_(binding), side_(side), name_(std::move(name)), type_(type) {}
+BoundTensor::BoundTensor(ort::IoBinding& binding, BindingSide side, std::string name, ort::ElementType type,
+                         Ledger& ledger)
+    : binding_(binding),
+      side_(side),
+      name_(std::move(name)),
+      type_(type),
+      lease_(ledger.Open(side == BindingSide::kInput ? MemoryRole::kWorkspace : MemoryRole::kOutput,
+                         BeyondMemory::kAttribute)) {
+  lease_.Settle();
+}
 
 void BoundTensor::Reserve(size_t bytes) {
   if (memory_ != nullptr && bytes <= memory_->bytes()) return;
+  const size_t grown_bytes = GrownBytes(bytes, memory_.get());
+  lease_.Resize(grown_bytes);
   bound_rank_ = 0;
-  memory_ = binding_.session().device().AllocateBuffer(GrownBytes(bytes, memory_.get()));
+  memory_.reset();  // first, so that the old and the new memory are never held together
+  try {
+    memory_ = binding_.session().device().AllocateBuffer(grown_bytes);
+  } catch (...) {
+    lease_.Shrink(grown_bytes);
+    throw;
+  }
 }
 
 void BoundTensor::Shape(std::initializer_list<int64_t> dims) {

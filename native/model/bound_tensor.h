@@ -12,6 +12,7 @@
 #include <string>
 
 #include "device/device.h"
+#include "memory/ledger.h"
 #include "ort/io_binding.h"
 
 namespace oga {
@@ -20,8 +21,8 @@ enum class BindingSide { kInput, kOutput };
 
 class BoundTensor {
  public:
-  // `binding` must outlive the tensor.
-  BoundTensor(ort::IoBinding& binding, BindingSide side, std::string name, ort::ElementType type);
+  // The references must outlive the tensor. Its memory is charged to the ledger: an input's as workspace.
+  BoundTensor(ort::IoBinding& binding, BindingSide side, std::string name, ort::ElementType type, Ledger& ledger);
 
   // Gives the tensor a shape and binds it; its contents are undefined after it has grown. Throws std::bad_alloc or
   // Error; then the next call binds anew.
@@ -40,6 +41,7 @@ class BoundTensor {
   BindingSide side_;
   std::string name_;
   ort::ElementType type_;
+  Lease lease_;  // given back after the memory is
   std::unique_ptr<DeviceMemory> memory_;
   size_t bytes_ = 0;
   std::array<int64_t, kMaxRank> dims_{};

@@ -16,11 +16,11 @@ namespace oga {
 
 class InputTensor {
  public:
-  // Both references must outlive the tensor.
-  InputTensor(ort::IoBinding& binding, DeviceStream& stream, std::string name, ort::ElementType type)
+  // The references must outlive the tensor.
+  InputTensor(ort::IoBinding& binding, DeviceStream& stream, std::string name, ort::ElementType type, Ledger& ledger)
       : stream_(stream),
         device_(binding.session().device()),
-        tensor_(binding, BindingSide::kInput, std::move(name), type) {}
+        tensor_(binding, BindingSide::kInput, std::move(name), type, ledger) {}
 
   // Gives the tensor a shape, has `fill` write all its elements from the pointer it is given, and sends them on their
   // way. The stream must have been synchronised since the last Write.

@@ -18,11 +18,12 @@ void RequireLastToken(const ExecutionBatch& batch, size_t row, int64_t index) {
 
 }  // namespace
 
-LogitsOutput::LogitsOutput(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream)
+LogitsOutput::LogitsOutput(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream,
+                           Ledger& ledger)
     : manifest_(manifest),
       device_(binding.session().device()),
       stream_(stream),
-      tensor_(binding, BindingSide::kOutput, manifest.names.logits, ort::ElementType::kFloat) {}
+      tensor_(binding, BindingSide::kOutput, manifest.names.logits, ort::ElementType::kFloat, ledger) {}
 
 void LogitsOutput::Shape(const ExecutionBatch& batch, std::span<const int64_t> indices) {
   FindRows(batch);

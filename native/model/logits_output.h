@@ -17,7 +17,7 @@ namespace oga {
 class LogitsOutput {
  public:
   // All references must outlive the output.
-  LogitsOutput(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream);
+  LogitsOutput(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream, Ledger& ledger);
 
   // Makes room for what the graph computes when `indices` are wanted of `batch`, and binds it.
   void Shape(const ExecutionBatch& batch, std::span<const int64_t> indices);

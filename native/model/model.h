@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/genai_config.h"
+#include "config/limits_resolution.h"
 #include "model/model_executor.h"
 #include "step/engine_limits.h"
 #include "text/tokenizer.h"
@@ -25,13 +26,13 @@ class Model {
   // and what Tokenizer::FromConfig throws for one that cannot be used; nothing else of a model needs it.
   virtual std::shared_ptr<const Tokenizer> tokenizer() const;
 
-  // The engine's limits: configured ones as they are, the rest by default, num_blocks from the memory that is really
-  // available when it is not configured (reported in the info log).
-  virtual EngineLimits ResolveLimits() const = 0;
+  // The engine's limits and the memory they take: configured ones as they are, the rest by default, num_blocks from the
+  // memory that is really left when it is not configured (reported in the info log).
+  virtual SizedLimits ResolveLimits() const = 0;
 
   // A new executor with its own key-value cache of limits.num_blocks blocks. Throws Error{kResourceExhausted} when the
   // cache does not fit.
-  virtual std::unique_ptr<ModelExecutor> CreateExecutor(const EngineLimits& limits) const = 0;
+  virtual std::unique_ptr<ModelExecutor> CreateExecutor(SizedLimits sized) const = 0;
 };
 
 // Loads the graph named by the config and checks it against the config (names, types, ranks, head sizes).

@@ -31,9 +31,9 @@ KvShape ShapeOf(const DecoderManifest& manifest, const EngineLimits& limits) {
 }
 
 // Checks the shape before it asks the session for its device.
-KvStorage MakeStorage(const ort::Session* session, const DecoderManifest& manifest, const EngineLimits& limits) {
-  const KvShape shape = ShapeOf(manifest, limits);
-  return KvStorage(session->device(), shape);
+KvStorage MakeStorage(const ort::Session* session, const DecoderManifest& manifest, SizedLimits sized) {
+  const KvShape shape = ShapeOf(manifest, sized.limits);
+  return KvStorage(session->device(), shape, std::move(sized.cache));
 }
 
 ort::ElementType ElementOf(CacheType type) {
@@ -49,14 +49,14 @@ ort::ElementType ElementOf(CacheType type) {
 }  // namespace
 
 OnnxExecutor::OnnxExecutor(std::shared_ptr<const ort::Session> session, const DecoderManifest& manifest,
-                           const EngineLimits& limits)
+                           SizedLimits sized, Ledger& ledger)
     : session_(std::move(session)),
       manifest_(manifest),
-      storage_(MakeStorage(session_.get(), manifest, limits)),
+      storage_(MakeStorage(session_.get(), manifest, std::move(sized))),
       binding_(*session_),
       stream_(session_->device().CreateStream()),
-      inputs_(manifest_, binding_, *stream_),
-      logits_(manifest_, binding_, *stream_) {
+      inputs_(manifest_, binding_, *stream_, ledger),
+      logits_(manifest_, binding_, *stream_, ledger) {
   BindCaches();
 }
 

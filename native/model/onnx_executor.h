@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "config/limits_resolution.h"
 #include "device/device.h"
 #include "memory/kv_storage.h"
 #include "model/logits_output.h"
@@ -14,16 +15,16 @@
 #include "model/packed_inputs.h"
 #include "ort/io_binding.h"
 #include "ort/session.h"
-#include "step/engine_limits.h"
 
 namespace oga {
 
 class OnnxExecutor final : public ModelExecutor {
  public:
+  // Inputs and logits are charged to the ledger, which outlives this; the cache to its lease, once it is there.
   // Throws Error: kResourceExhausted when the cache does not fit, kInvalidArgument for a block size or number of blocks
   // that the graph fixes otherwise.
-  OnnxExecutor(std::shared_ptr<const ort::Session> session, const DecoderManifest& manifest,
-               const EngineLimits& limits);
+  OnnxExecutor(std::shared_ptr<const ort::Session> session, const DecoderManifest& manifest, SizedLimits sized,
+               Ledger& ledger);
 
   ExecutionResult Execute(const ExecutionBatch& batch) override;
   int32_t vocab_size() const override { return manifest_.vocab_size; }

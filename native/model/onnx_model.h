@@ -15,19 +15,21 @@ namespace oga {
 
 class OnnxModel final : public Model {
  public:
-  explicit OnnxModel(const GenaiConfig& config);
+  // The ledger outlives the model and its executors.
+  explicit OnnxModel(const GenaiConfig& config, Ledger& ledger = Ledger::Cpu());
 
   const std::string& type() const override { return config_.model_type(); }
   const std::string& device_type() const override { return session_->device().name(); }
   const ModelTraits& traits() const override { return traits_; }
   std::shared_ptr<const Tokenizer> tokenizer() const override;
-  EngineLimits ResolveLimits() const override;
-  std::unique_ptr<ModelExecutor> CreateExecutor(const EngineLimits& limits) const override;
+  SizedLimits ResolveLimits() const override;
+  std::unique_ptr<ModelExecutor> CreateExecutor(SizedLimits sized) const override;
 
  private:
   int32_t CountSampleable() const;
 
   GenaiConfig config_;
+  Ledger& ledger_;
   std::shared_ptr<const ort::Session> session_;
   DecoderManifest manifest_;
   ModelTraits traits_;

@@ -46,15 +46,17 @@ void CheckBatch(const ExecutionBatch& batch) {
   }
 }
 
-PackedInputs::PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream)
+PackedInputs::PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream,
+                           Ledger& ledger)
     : manifest_(manifest),
-      input_ids_(binding, stream, manifest.names.input_ids, ort::ElementType::kInt64),
-      cumulative_lengths_(binding, stream, manifest.names.cumulative_sequence_lengths, ort::ElementType::kInt32),
-      past_lengths_(binding, stream, manifest.names.past_sequence_lengths, ort::ElementType::kInt32),
-      block_table_(binding, stream, manifest.names.block_table, ort::ElementType::kInt32),
-      attention_metadata_(binding, stream, manifest.names.attention_metadata, ort::ElementType::kInt32),
-      position_ids_(binding, stream, manifest.names.position_ids, ort::ElementType::kInt64),
-      logits_indices_(binding, stream, manifest.names.logits_indices, manifest.logits_index_type) {}
+      input_ids_(binding, stream, manifest.names.input_ids, ort::ElementType::kInt64, ledger),
+      cumulative_lengths_(binding, stream, manifest.names.cumulative_sequence_lengths, ort::ElementType::kInt32,
+                          ledger),
+      past_lengths_(binding, stream, manifest.names.past_sequence_lengths, ort::ElementType::kInt32, ledger),
+      block_table_(binding, stream, manifest.names.block_table, ort::ElementType::kInt32, ledger),
+      attention_metadata_(binding, stream, manifest.names.attention_metadata, ort::ElementType::kInt32, ledger),
+      position_ids_(binding, stream, manifest.names.position_ids, ort::ElementType::kInt64, ledger),
+      logits_indices_(binding, stream, manifest.names.logits_indices, manifest.logits_index_type, ledger) {}
 
 void PackedInputs::Pack(const ExecutionBatch& batch, std::span<const int64_t> logits_indices) {
   WriteAs<int64_t>(input_ids_, {Count(batch.token_ids.size())}, batch.token_ids);

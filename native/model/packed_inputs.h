@@ -14,7 +14,7 @@ namespace oga {
 class PackedInputs {
  public:
   // All references must outlive the inputs.
-  PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream);
+  PackedInputs(const DecoderManifest& manifest, ort::IoBinding& binding, DeviceStream& stream, Ledger& ledger);
 
   // Writes and binds every input of `batch`; they are there when the stream is synchronised, as it must be before the
   // next call. `logits_indices` stands in for the batch's own.

@@ -1,5 +1,6 @@
 #include "onnx/onnx_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -19,8 +20,12 @@ using Field = ProtobufReader::Field;
 struct Extent {
   uint64_t end_bytes = 0;
   std::string tensor;
+  uint64_t used_bytes = 0;  // by all tensors
 };
-using Extents = std::map<std::string, Extent>;  // by location, relative to the graph's folder
+struct Extents {
+  uint64_t graph_bytes = 0;
+  std::map<std::string, Extent> by_location;  // relative to the graph's folder
+};
 
 uint64_t ParseNumber(const std::string& text) {
   uint64_t value = 0;
@@ -46,14 +51,19 @@ void ReadInitializer(ProtobufReader& reader, const Field& initializer, Extents* 
     if (field.number == onnx_fields::kTensorExternalData && field.has_content) ReadEntry(reader, field, &entries);
   });
   if (entries.find("location") == entries.end()) return;
-  Extent& extent = (*extents)[entries["location"]];
-  const uint64_t end_bytes = ParseNumber(entries["offset"]) + ParseNumber(entries["length"]);
-  if (end_bytes >= extent.end_bytes) extent = {end_bytes, name};
+  Extent& extent = extents->by_location[entries["location"]];
+  const uint64_t length_bytes = ParseNumber(entries["length"]);
+  const uint64_t end_bytes = ParseNumber(entries["offset"]) + length_bytes;
+  extent.used_bytes += length_bytes;
+  if (end_bytes < extent.end_bytes) return;
+  extent.end_bytes = end_bytes;
+  extent.tensor = name;
 }
 
 Extents ReadExtents(const std::string& path) {
   ProtobufReader reader(path);
   Extents extents;
+  extents.graph_bytes = reader.size_bytes();
   bool has_graph = false;
   reader.ForEachField(0, reader.size_bytes(), [&](const Field& field) {
     if (field.number != onnx_fields::kModelGraph || !field.has_content) return;
@@ -87,9 +97,15 @@ void CheckWeightsFile(const std::string& graph, const std::string& path, const E
 
 }  // namespace
 
-void CheckOnnxFiles(const std::string& path) {
+OnnxFileBytes CheckOnnxFiles(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/') + 1);
-  for (const auto& [location, extent] : ReadExtents(path)) CheckWeightsFile(path, folder + location, extent);
+  const Extents extents = ReadExtents(path);
+  OnnxFileBytes bytes{.graph = extents.graph_bytes};
+  for (const auto& [location, extent] : extents.by_location) {
+    CheckWeightsFile(path, folder + location, extent);
+    bytes.external += std::min(extent.used_bytes, extent.end_bytes);  // tensors may share a place
+  }
+  return bytes;
 }
 
 }  // namespace oga

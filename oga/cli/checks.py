@@ -35,7 +35,7 @@ OPTIONAL = (
 )
 RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
 VARIABLES = ("OGA_LIBRARY", "OGA_ORT_LIBRARY", "OGA_ORTX_LIBRARY", "OGA_LLGUIDANCE_LIBRARY", "OGA_CPU_ISA",
-             "OGA_CPU_MATMUL", "OGA_NUM_THREADS", "OGA_VALIDATE", "OGA_CACHE")  # fmt: skip
+             "OGA_CPU_MATMUL", "OGA_MEMORY_LIMIT", "OGA_NUM_THREADS", "OGA_VALIDATE", "OGA_CACHE")  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

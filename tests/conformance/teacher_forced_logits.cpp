@@ -15,10 +15,10 @@ namespace {
 
 int Run(const std::string& folder, const std::string& output, const std::vector<oga::TokenId>& tokens) {
   const auto model = oga::LoadOnnxModel(oga::GenaiConfig::FromFolder(folder));
-  oga::EngineLimits limits = model->ResolveLimits();
+  oga::EngineLimits limits = model->ResolveLimits().limits;
   const uint32_t blocks = static_cast<uint32_t>(tokens.size()) / limits.block_size_slots + 1;
   limits.num_blocks = blocks;
-  const auto executor = model->CreateExecutor(limits);
+  const auto executor = model->CreateExecutor({limits, {}});
   std::vector<oga::BlockId> table;
   for (uint32_t i = 0; i < blocks; ++i) table.push_back(static_cast<oga::BlockId>(blocks - 1 - i));
 

@@ -25,6 +25,11 @@ platform::Pages MapPiece(size_t bytes) {
 
 }  // namespace
 
+WeightArena::~WeightArena() {
+  pieces_.clear();  // first: memory is given back before what it was charged
+  if (account_ != nullptr) account_->Refund(used_bytes_);
+}
+
 uint8_t* WeightArena::Allocate(size_t bytes) {
   bytes = RoundUp(bytes, kLineBytes);
   if (pieces_.empty() || pieces_.back().bytes() - used_in_last_bytes_ < bytes) {
@@ -33,6 +38,7 @@ uint8_t* WeightArena::Allocate(size_t bytes) {
     pieces_.push_back(MapPiece(piece_bytes));
     used_in_last_bytes_ = 0;
   }
+  if (account_ != nullptr) account_->Charge(bytes);
   uint8_t* const memory = pieces_.back().data() + used_in_last_bytes_;
   used_in_last_bytes_ += bytes;
   used_bytes_ += bytes;

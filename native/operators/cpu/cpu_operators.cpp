@@ -36,7 +36,8 @@ ort::SessionOptions CpuSessionOptions(const CpuSettings& settings) {
 }
 
 CpuOperators::CpuOperators(const CpuSettings& settings, int threads)
-    : memory_(std::make_unique<ProductMemory>()), paged_attention_(std::make_unique<const PagedAttentionOp>(threads)) {
+    : memory_(std::make_unique<ProductMemory>(settings.weights, settings.workspace)),
+      paged_attention_(std::make_unique<const PagedAttentionOp>(threads)) {
   memory_->on_load_threads = OnLoadThreads(threads);
   AddProducts(ResolveCpuMatMul(std::getenv("OGA_CPU_MATMUL"), settings.matmul), settings.has_half_products);
 }

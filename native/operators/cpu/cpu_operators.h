@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "memory/ledger.h"
 #include "operators/cpu/cpu_matmul.h"
 #include "ort/custom_operators.h"
 #include "ort/handles.h"
@@ -23,6 +24,10 @@ struct CpuSettings {
   int intra_op_threads = 0;  // as ort::ChooseThreadCount takes it
   CpuMatMul matmul = CpuMatMul::kAuto;
   bool has_half_products = false;  // whether a MatMul or Gemm of the graph has weights of 16 bits
+  // Outlive the session; null: nothing is charged.
+  Lease* weights =
+      nullptr;  // of the model's files; becomes that of the packed weights as they replace the files' pages
+  Lease* workspace = nullptr;
 };
 
 // Options of a session over these operators. Throws what the constructor and ort::ChooseThreadCount throw.

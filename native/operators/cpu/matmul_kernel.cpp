@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/platform_memory.h"
 #include "kernels/product/packed_matmul.h"
 #include "ort/make.h"
 
@@ -123,7 +122,7 @@ void MatMulKernel::PackWeights(CpuMatMul choice, const NodeInfo& info) {
   weights_ = std::make_unique<const kernels::PackedWeights>(kernels::SelectedCpuIsa(), source,
                                                             PrecisionFor(choice, source.type), &memory_->weights,
                                                             memory_->on_load_threads);
-  platform::DropFilePages(b.data, static_cast<size_t>(b.Elements() * kernels::BytesOf(source.type)));
+  DropPacked(memory_, b.data, static_cast<size_t>(b.Elements() * kernels::BytesOf(source.type)));
 }
 
 void MatMulKernel::MakeRuntimeOp(const ort::abi::KernelInfo* raw_info, const NodeInfo& info) {

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "base/platform_memory.h"
 #include "kernels/product/packed_matmul.h"
 
 namespace oga::operators {
@@ -104,7 +103,7 @@ void MatMulNBitsKernel::PackConstants(const NodeInfo& info) {
   for (const auto& constant : constants) {
     if (!constant) continue;
     const size_t element_bytes = constant->type == ort::ElementType::kFloat ? sizeof(float) : 1;
-    platform::DropFilePages(constant->data, static_cast<size_t>(constant->Elements()) * element_bytes);
+    DropPacked(memory_, constant->data, static_cast<size_t>(constant->Elements()) * element_bytes);
   }
 }
 
@@ -186,7 +185,7 @@ void MatMulNBitsKernel::Compute(ort::abi::KernelContext* raw_context) const {
   const kernels::ParallelFor parallel_for = [&context](size_t count, const std::function<void(size_t)>& body) {
     context.ParallelFor(count, body);
   };
-  kernels::WeightArena computed_arena;
+  kernels::WeightArena computed_arena(&memory_->workspace_account);
   std::optional<kernels::PackedWeights> computed;
   if (!weights_) computed.emplace(PackComputed(context, &computed_arena, parallel_for));
   const kernels::PackedWeights& weights = weights_ ? *weights_ : *computed;

@@ -3,12 +3,17 @@
 #include <limits>
 #include <vector>
 
+#include "base/platform_memory.h"
 #include "ort/make.h"
 
 namespace oga::operators {
 
 namespace {
 constexpr const char* kDoing = "cannot infer the shapes of a product";
+}
+
+void DropPacked(ProductMemory* memory, const void* data, size_t bytes) noexcept {
+  memory->weights_account.Refund(platform::DropFilePages(data, bytes));
 }
 
 ProductOp::ProductOp(ProductMemory* memory) noexcept : memory(memory) {

@@ -9,18 +9,41 @@
 #include "kernels/parallel_for.h"
 #include "kernels/product/weight_arena.h"
 #include "kernels/scratch_pool.h"
+#include "memory/ledger.h"
 #include "ort/abi.h"
 #include "ort/shape.h"
 #include "ort/status.h"
 
 namespace oga::operators {
 
-// Owned by the session's operators, which outlive its kernels.
-struct ProductMemory {
-  kernels::ParallelFor on_load_threads;  // for packing
-  kernels::WeightArena weights;          // filled while the session loads, by one kernel after another
-  kernels::ScratchPool scratch;
+// Charges a lease; nobody when that is null.
+class LeaseAccount final : public kernels::MemoryAccount {
+ public:
+  explicit LeaseAccount(Lease* lease) : lease_(lease) {}
+  void Charge(size_t bytes) override {
+    if (lease_ != nullptr) lease_->Grow(bytes);
+  }
+  void Refund(size_t bytes) noexcept override {
+    if (lease_ != nullptr) lease_->Shrink(bytes);
+  }
+
+ private:
+  Lease* const lease_;
 };
+
+// Owned by the session's operators, which outlive its kernels. The leases outlive this.
+struct ProductMemory {
+  ProductMemory(Lease* weights, Lease* workspace) : weights_account(weights), workspace_account(workspace) {}
+
+  kernels::ParallelFor on_load_threads;  // for packing
+  LeaseAccount weights_account;          // of the model file's weights and of packed ones in their place
+  LeaseAccount workspace_account;
+  kernels::WeightArena weights{&weights_account};  // filled while the session loads, by one kernel after another
+  kernels::ScratchPool scratch{&workspace_account};
+};
+
+// Gives back the memory of a constant that was packed: the pages of the model's file that hold it.
+void DropPacked(ProductMemory* memory, const void* data, size_t bytes) noexcept;
 
 // An operator of one output for CPU sessions, before its name, inputs and kernel are set. The runtime hands it to its
 // callbacks as the CustomOp it is.

@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "base/platform_process.h"
 #include "support/test_data.h"
 
 namespace oga::platform {
@@ -58,7 +60,7 @@ size_t PagesHeld(const uint8_t* data, size_t bytes) {
 TEST_F(MappedPages, OfAFileLeaveAndComeBackWithTheSameContent) {
   EXPECT_EQ(Sum(), 3 * kBytes);
   EXPECT_GT(PagesHeld(data_, kBytes), 0u);
-  DropFilePages(data_, kBytes);
+  EXPECT_EQ(DropFilePages(data_, kBytes), kBytes);
   EXPECT_EQ(PagesHeld(data_, kBytes), 0u);
   EXPECT_EQ(Sum(), 3 * kBytes);
 }
@@ -66,15 +68,15 @@ TEST_F(MappedPages, OfAFileLeaveAndComeBackWithTheSameContent) {
 TEST_F(MappedPages, ThatWereWrittenStay) {
   data_[kBytes / 2] = 5;
   EXPECT_EQ(Sum(), 3 * kBytes + 2);
-  DropFilePages(data_, kBytes);
+  EXPECT_EQ(DropFilePages(data_, kBytes), 0u);
   EXPECT_EQ(Sum(), 3 * kBytes + 2);
 }
 
 TEST(OwnMemory, StaysAsItIs) {
   std::vector<uint8_t> memory(kBytes, 7);
-  DropFilePages(memory.data(), kBytes);
+  EXPECT_EQ(DropFilePages(memory.data(), kBytes), 0u);
   EXPECT_EQ(memory, std::vector<uint8_t>(kBytes, 7));
-  DropFilePages(memory.data(), 0);
+  EXPECT_EQ(DropFilePages(memory.data(), 0), 0u);
 }
 
 TEST(Pages, AreZeroedAndBeginOnTheBoundaryTheyAreAskedFor) {
@@ -103,6 +105,23 @@ TEST(Pages, AreEmptyWithAReasonWhereTheSystemRefuses) {
     EXPECT_FALSE(pages);
     EXPECT_NE(pages.error(), 0);
   }
+}
+
+// The rest of a huge page would come with a byte of it, so these are small.
+TEST(Pages, AreResidentWhereTheyWereWritten) {
+  const auto page_bytes = static_cast<size_t>(PageBytes());
+  const size_t pages = 40000;  // more than the kernel is asked for at once
+  const Pages memory(pages * page_bytes, PageSize::kSmall);
+  ASSERT_TRUE(memory);
+  madvise(memory.data(), memory.bytes(), MADV_NOHUGEPAGE);
+  const auto begin = reinterpret_cast<uintptr_t>(memory.data());
+  EXPECT_EQ(ResidentBytes(begin, memory.bytes()), 0u);
+  std::fill_n(memory.data(), 3 * page_bytes, 1);
+  memory.data()[memory.bytes() - 1] = 1;
+  EXPECT_EQ(ResidentBytes(begin, memory.bytes()), 4 * page_bytes);
+  EXPECT_EQ(ResidentBytes(begin + 1, 3 * page_bytes), 2 * page_bytes) << "whole pages only";
+  EXPECT_EQ(ResidentBytes(begin + 1, 10), 0u);
+  EXPECT_EQ(ResidentBytes(0, page_bytes), 0u) << "not mapped";
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::string AllTexts() {
   texts += ErrorOf([&] { config.WithOverlay(R"({"engine": {"dynamic_batching": {"PREFIX_CACHING": 1}}})"); }).message();
   texts += ErrorOf([&] { GenaiConfig::FromFolder("/nowhere"); }).message();
   texts += ErrorOf([&] { GenaiConfig::FromFolder("/dev/null/x"); }).message();
-  ResolveEngineLimits(config, 1000);
+  ResolveEngineLimits(config, 1000, Ledger::Cpu());
   for (const std::string& line : InfoLog::lines()) texts += line;
   return texts;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -44,6 +45,44 @@ TEST(ScratchPool, LendsEachBorrowerItsOwn) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// Grants up to a limit.
+class CountingAccount final : public MemoryAccount {
+ public:
+  void Charge(size_t bytes) override {
+    if (charged_bytes + bytes > 1000) throw std::runtime_error("refused");
+    charged_bytes += bytes;
+  }
+  void Refund(size_t bytes) noexcept override { charged_bytes -= bytes; }
+
+  size_t charged_bytes = 0;
+};
+
+TEST(ScratchPool, ChargesEveryBufferForAsLongAsItIsKept) {
+  CountingAccount account;
+  {
+    ScratchPool pool(&account);
+    {
+      const ScratchPool::Loan first(&pool, 100);
+      const ScratchPool::Loan second(&pool, 300);
+      EXPECT_EQ(account.charged_bytes, 400u);
+    }
+    EXPECT_EQ(account.charged_bytes, 400u);
+    const ScratchPool::Loan grown(&pool, 500);
+    EXPECT_TRUE(account.charged_bytes == 600 || account.charged_bytes == 800) << "the new in place of the old";
+  }
+  EXPECT_EQ(account.charged_bytes, 0u);
+}
+
+TEST(ScratchPool, LendsAgainAfterARefusal) {
+  CountingAccount account;
+  ScratchPool pool(&account);
+  { const ScratchPool::Loan loan(&pool, 600); }
+  EXPECT_THROW(ScratchPool::Loan(&pool, 1001), std::runtime_error);
+  EXPECT_EQ(account.charged_bytes, 0u);
+  const ScratchPool::Loan loan(&pool, 1000);
+  EXPECT_EQ(account.charged_bytes, 1000u);
 }
 
 }  // namespace

@@ -136,13 +136,17 @@ TEST(HostMemory, IgnoresGroupFilesThatAreMissingOrDamaged) {
   ExpectMemory(machine, 10000, "MemAvailable of /proc/meminfo");
 }
 
-TEST(HostMemory, IsBoundByTheAddressSpaceLimit) {
+TEST(HostMemory, TellsApartWhatTheAddressSpaceLimitLeaves) {
   Machine machine = MachineWith(10000);
+  EXPECT_EQ(machine.Read().addresses_bytes, HostMemory::kUnbounded);
   machine.address_space_limit_bytes = 3000 * kMiB;
   machine.files["/proc/self/statm"] = "256000 1 2 3 4 5 6\n";  // 1000 MiB of 4 KiB pages
-  ExpectMemory(machine, 2000, "the address space limit (RLIMIT_AS)");
+  EXPECT_EQ(machine.Read().addresses_bytes, 2000 * kMiB);
+  ExpectMemory(machine, 10000, "MemAvailable of /proc/meminfo");
   machine.files["/proc/self/statm"] = "1000000 1 2 3 4 5 6\n";
-  ExpectMemory(machine, 0, "the address space limit (RLIMIT_AS)");
+  EXPECT_EQ(machine.Read().addresses_bytes, 0u);
+  machine.files.erase("/proc/meminfo");
+  EXPECT_EQ(machine.Read().available_bytes, HostMemory::kUnbounded);
 }
 
 TEST(HostMemory, SaysSoWhenNothingTellsIt) {
@@ -174,9 +178,8 @@ TEST(HostMemory, OfThisProcessFollowsItsAddressSpaceLimit) {
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &limited), 0);
   const HostMemory memory = ReadHostMemory();
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
-  EXPECT_EQ(memory.bound, "the address space limit (RLIMIT_AS)");
-  EXPECT_LE(memory.available_bytes, 64 * kMiB);
-  EXPECT_GE(memory.available_bytes, 32 * kMiB);
+  EXPECT_LE(memory.addresses_bytes, 64 * kMiB);
+  EXPECT_GE(memory.addresses_bytes, 32 * kMiB);
 }
 
 }  // namespace

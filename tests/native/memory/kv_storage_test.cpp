@@ -151,6 +151,26 @@ TEST(KvStorage, CostsMemoryOnlyWhereItIsWritten) {
   EXPECT_LT(ResidentBytes(), before + 16 * kMebibyte);
 }
 
+TEST(KvStorage, HoldsItsLeaseAndIsCountedByItsPages) {
+  uint64_t asked_bytes = 0;
+  Ledger ledger({{},
+                 [] {
+                   return HostMemory{1 << 30, "x"};
+                 },
+                 [&](uintptr_t, uint64_t bytes) {
+                   asked_bytes = bytes;
+                   return uint64_t{0};
+                 }});
+  {
+    const KvStorage storage(Cpu(), SmallShape(), ledger.Claim(MemoryRole::kKv, 1000, BeyondMemory::kRefuse));
+    EXPECT_EQ(ledger.Report().of(MemoryRole::kKv).owned, 1000u);
+    const Lease next = ledger.Claim(MemoryRole::kKv, 1, BeyondMemory::kRefuse);
+    EXPECT_GE(asked_bytes, 5 * storage.block_bytes());
+    ledger.Validate();
+  }
+  EXPECT_EQ(ledger.Report().of(MemoryRole::kKv).owned, 0u);
+}
+
 TEST(KvStorage, SaysHowMuchItWantedWhenTheSystemRefuses) {
   KvShape shape = SmallShape();
   shape.num_blocks = 0x7fffffff;

@@ -20,7 +20,7 @@ TEST_P(LogitsOutputs, AllocateNothingForAStepOfTheSameShape) {
   const DecoderManifest manifest = ReadManifest(session.inputs(), session.outputs(), GenaiConfig::FromFolder(folder));
   ort::IoBinding binding(session);
   const auto stream = session.device().CreateStream();
-  LogitsOutput output(manifest, binding, *stream);
+  LogitsOutput output(manifest, binding, *stream, Ledger::Cpu());
   const testing::Scenario scenario = testing::ReadScenario(folder);
   const ExecutionBatch batch = scenario.steps[0].Batch(scenario.columns);
   const auto step = [&] {

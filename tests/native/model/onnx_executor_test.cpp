@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <thread>
 
 #include "base/check.h"
 #include "base/error.h"
-#include "model/model.h"
+#include "model/onnx_model.h"
 #include "native/model/scenario.h"
 #include "support/allocation_hooks.h"
 #include "support/test_data.h"
@@ -48,10 +50,10 @@ class DecoderScenarios : public test::WithRuntime, public ::testing::WithParamIn
 TEST_P(DecoderScenarios, GiveTheLogitsOfEachSequenceOnItsOwn) {
   const Scenario scenario = ReadScenario(Folder(GetParam()));
   const auto model = Load(GetParam());
-  const EngineLimits limits = model->ResolveLimits();
-  ASSERT_EQ(limits.num_blocks, scenario.num_blocks);
-  ASSERT_EQ(limits.block_size_slots, scenario.block_size);
-  const auto executor = model->CreateExecutor(limits);
+  SizedLimits sized = model->ResolveLimits();
+  ASSERT_EQ(sized.limits.num_blocks, scenario.num_blocks);
+  ASSERT_EQ(sized.limits.block_size_slots, scenario.block_size);
+  const auto executor = model->CreateExecutor(std::move(sized));
   const size_t width = static_cast<size_t>(executor->vocab_size());
   const float* expected = scenario.expected.data();
   for (size_t i = 0; i < scenario.steps.size(); ++i) {
@@ -200,16 +202,132 @@ TEST_F(OnnxExecutors, OfAGraphWithLogitsForEveryTokenGiveAnyOfThem) {
 }
 
 TEST_F(OnnxExecutors, SayWhenTheirCacheDoesNotFitInMemory) {
-  EngineLimits limits = model_->ResolveLimits();
-  limits.num_blocks = 0x7fffffff;
-  limits.block_size_slots = 1 << 20;
+  SizedLimits sized = model_->ResolveLimits();
+  sized.limits.num_blocks = 0x7fffffff;
+  sized.limits.block_size_slots = 1 << 20;
   try {
-    model_->CreateExecutor(limits);
+    model_->CreateExecutor(std::move(sized));
     FAIL() << "a cache of 2^51 tokens was made";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), StatusCode::kResourceExhausted);
     EXPECT_NE(error.message().find("engine.dynamic_batching.num_blocks"), std::string::npos) << error.message();
   }
+}
+
+class LedgersOfModels : public test::WithRuntime {
+ protected:
+  // A machine of 64 MiB, and a limit of so many bytes.
+  static LedgerSources Sources(std::optional<uint64_t> stated) {
+    return {stated,
+            [] {
+              return HostMemory{64 << 20, "the machine"};
+            },
+            [](uintptr_t, uint64_t) { return uint64_t{0}; }};
+  }
+  static std::shared_ptr<const Model> Load(const char* model, Ledger& ledger) {
+    const char* const automatic = R"({"engine": {"dynamic_batching": {"num_blocks": null}}})";
+    return std::make_shared<const OnnxModel>(GenaiConfig::FromFolder(Folder(model)).WithOverlay(automatic), ledger);
+  }
+};
+
+TEST_F(LedgersOfModels, HoldWeightsCacheWorkspaceAndOutputsForAsLongAsTheyLive) {
+  Ledger ledger(Sources({}));
+  auto model = Load("separate", ledger);
+  EXPECT_GT(ledger.Report().of(MemoryRole::kWeights).owned, 0u);
+  EXPECT_EQ(ledger.Report().of(MemoryRole::kKv).owned, 0u);
+  auto executor = model->CreateExecutor(model->ResolveLimits());
+  const Scenario scenario = ReadScenario(Folder("separate"));
+  EXPECT_EQ(ledger.Report().of(MemoryRole::kKv).owned, 16u * 16 * executor->block_bytes());
+  EXPECT_EQ(ledger.Report().of(MemoryRole::kOutput).owned, 0u);
+  ASSERT_EQ(executor->Execute(scenario.steps[0].Batch(scenario.columns)).status, ExecutionStatus::kOk);
+  EXPECT_GT(ledger.Report().of(MemoryRole::kOutput).owned, 0u);
+  EXPECT_GT(ledger.Report().of(MemoryRole::kWorkspace).owned, 0u);
+  ledger.Validate();
+  model.reset();
+  EXPECT_GT(ledger.Report().of(MemoryRole::kWeights).owned, 0u) << "the executor still runs the session";
+  executor.reset();
+  EXPECT_EQ(ledger.Report().total().owned, 0u);
+  ledger.Validate();
+}
+
+// Small weights lie in the graph's file, which the runtime copies: they stay beside what is packed of them.
+TEST_F(LedgersOfModels, ChargeWeightsThatWerePacked) {
+  Ledger ledger(Sources({}));
+  const GenaiConfig config = GenaiConfig::FromFolder(Folder("separate"));
+  const OnnxModel plain(config, ledger);
+  const uint64_t files = std::filesystem::file_size(Folder("separate") + "/model.onnx");
+  EXPECT_EQ(ledger.Report().of(MemoryRole::kWeights).owned, files);
+  const char* const overlay = R"({"model": {"decoder": {"session_options": {"cpu_matmul": "bf16"}}}})";
+  const OnnxModel packed(config.WithOverlay(overlay), ledger);
+  EXPECT_GT(ledger.Report().of(MemoryRole::kWeights).owned, 2 * files);
+  ledger.Validate();
+}
+
+TEST_F(LedgersOfModels, RefuseAModelBeyondTheLimit) {
+  Ledger ledger(Sources(1000));
+  try {
+    Load("separate", ledger);
+    FAIL() << "a model was loaded into 1000 bytes";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(error.field(), "OGA_MEMORY_LIMIT");
+  }
+  EXPECT_EQ(ledger.Report().total().owned, 0u);
+}
+
+// The step fails as one that ran out of memory, so the engine tries a smaller one; nothing of it stays charged.
+TEST_F(LedgersOfModels, ReportARefusedStepAsCapacity) {
+  Ledger ledger(Sources(8 << 20));
+  const auto model = Load("separate", ledger);
+  const auto executor = model->CreateExecutor(model->ResolveLimits());
+  const Scenario scenario = ReadScenario(Folder("separate"));
+  const LedgerReport before = ledger.Report();
+  Lease others = ledger.Claim(MemoryRole::kKv, *before.limit_bytes - before.total().owned, BeyondMemory::kRefuse);
+  const ExecutionResult refused = executor->Execute(scenario.steps[0].Batch(scenario.columns));
+  EXPECT_EQ(refused.status, ExecutionStatus::kCapacityExceeded);
+  EXPECT_NE(refused.message.find("there is no memory for the outputs"), std::string::npos) << refused.message;
+  ledger.Validate();
+  others.Release();
+  EXPECT_EQ(executor->Execute(scenario.steps[0].Batch(scenario.columns)).status, ExecutionStatus::kOk);
+  ledger.Validate();
+}
+
+TEST_F(LedgersOfModels, ClaimNothingInASteadyStep) {
+  int readings = 0;
+  LedgerSources sources = Sources({});
+  sources.read_host = [&readings] {
+    ++readings;
+    return HostMemory{64 << 20, "the machine"};
+  };
+  Ledger ledger(std::move(sources));
+  const auto model = Load("separate", ledger);
+  const auto executor = model->CreateExecutor(model->ResolveLimits());
+  const Scenario scenario = ReadScenario(Folder("separate"));
+  for (const ScenarioStep& step : scenario.steps) executor->Execute(step.Batch(scenario.columns));
+  const uint64_t held = ledger.Report().total().owned;
+  const int before = readings;
+  for (const ScenarioStep& step : scenario.steps) executor->Execute(step.Batch(scenario.columns));
+  EXPECT_EQ(ledger.Report().total().owned, held);
+  EXPECT_EQ(readings, before);
+}
+
+// Threads that create engines at once: the sum stays within the limit, however they meet.
+TEST_F(LedgersOfModels, ShareTheLimitBetweenEnginesCreatedAtOnce) {
+  Ledger ledger(Sources(1 << 20));
+  const auto model = Load("separate", ledger);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::unique_ptr<ModelExecutor>> executors(3);
+    std::vector<std::thread> threads;
+    for (auto& executor : executors) {
+      threads.emplace_back([&] { executor = model->CreateExecutor(model->ResolveLimits()); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const LedgerReport report = ledger.Report();
+    EXPECT_LE(report.total().owned, uint64_t{1} << 20);
+    EXPECT_GT(report.of(MemoryRole::kKv).owned, 0u);
+    ledger.Validate();
+  }
+  EXPECT_EQ(ledger.Report().of(MemoryRole::kKv).owned, 0u);
 }
 
 }  // namespace

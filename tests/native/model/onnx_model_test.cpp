@@ -25,7 +25,7 @@ TEST_F(OnnxModels, TellWhatAnEngineNeedsToKnow) {
   EXPECT_EQ(model->device_type(), test::DefaultDevice());
   EXPECT_EQ(model->traits().vocab_size, 61);
   EXPECT_EQ(model->traits().eos_token_ids, std::vector<TokenId>{2});
-  const EngineLimits limits = model->ResolveLimits();
+  const EngineLimits limits = model->ResolveLimits().limits;
   EXPECT_EQ(limits.num_blocks, 24u);
   EXPECT_EQ(limits.block_size_slots, 4u);
   EXPECT_EQ(limits.max_batch_size, 4u);
@@ -35,10 +35,10 @@ TEST_F(OnnxModels, TellWhatAnEngineNeedsToKnow) {
 TEST_F(OnnxModels, SizeTheirCacheByTheMemoryThatIsThere) {
   const auto model =
       LoadOnnxModel(Config("separate").WithOverlay(R"({"engine": {"dynamic_batching": {"num_blocks": null}}})"));
-  const EngineLimits limits = model->ResolveLimits();
+  SizedLimits sized = model->ResolveLimits();
   // 16 resident requests of 63 stored tokens each, in blocks of 4.
-  EXPECT_EQ(limits.num_blocks, 16u * 16);
-  EXPECT_NO_THROW(model->CreateExecutor(limits));
+  EXPECT_EQ(sized.limits.num_blocks, 16u * 16);
+  EXPECT_NO_THROW(model->CreateExecutor(std::move(sized)));
 }
 
 TEST_F(OnnxModels, RefuseAPlainExport) {
@@ -77,7 +77,7 @@ TEST_F(OnnxModels, RefuseAPoolThatTheGraphFixesOtherwise) {
   manifest.fixed_block_size = 8;
   EngineLimits limits;
   limits.block_size_slots = 16;
-  const Error error = ErrorOf([&] { OnnxExecutor(nullptr, manifest, limits); });
+  const Error error = ErrorOf([&] { OnnxExecutor(nullptr, manifest, {limits, {}}, Ledger::Cpu()); });
   EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
   EXPECT_CONTAINS(error.message(), "block size of 8");
   EXPECT_CONTAINS(error.message(), "set engine.dynamic_batching.block_size to 8");

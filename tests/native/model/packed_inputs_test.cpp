@@ -20,7 +20,7 @@ TEST_F(PackedInputsOfASession, AllocateAndBindNothingForAStepOfTheSameShape) {
   const DecoderManifest manifest = ReadManifest(session.inputs(), session.outputs(), GenaiConfig::FromFolder(folder));
   ort::IoBinding binding(session);
   const auto stream = session.device().CreateStream();
-  PackedInputs inputs(manifest, binding, *stream);
+  PackedInputs inputs(manifest, binding, *stream, Ledger::Cpu());
   const testing::Scenario scenario = testing::ReadScenario(folder);
   const size_t steps = scenario.steps.size();
   const ExecutionBatch large = scenario.steps[0].Batch(scenario.columns);

@@ -44,6 +44,15 @@ TEST_F(OnnxFiles, AreAcceptedWhole) {
   EXPECT_NO_THROW(CheckOnnxFiles(folder_ / "link.onnx"));
 }
 
+TEST_F(OnnxFiles, TellHowLargeTheyAre) {
+  const OnnxFileBytes external = CheckOnnxFiles(graph_);
+  EXPECT_EQ(external.graph, fs::file_size(graph_));
+  EXPECT_GT(external.external, 0u);
+  EXPECT_LE(external.external, fs::file_size(weights_));
+  EXPECT_GT(external.external, fs::file_size(weights_) / 2) << "there may be gaps between weights, but few";
+  EXPECT_EQ(CheckOnnxFiles(test::DataPath("models/separate/model.onnx")).external, 0u);
+}
+
 TEST_F(OnnxFiles, NameAGraphThatCannotBeOpened) {
   fs::remove(graph_);
   ExpectRefused(StatusCode::kNotFound, {graph_, "No such file"});
