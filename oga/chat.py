@@ -180,27 +180,34 @@ class ChatTemplate:
             RecursionError,
         ) as error:
             raise InvalidArgumentError(
-                f"The chat template ({self._origin}) refused the conversation: {error}"
+                f"The chat template ({self._origin}) refused the conversation: {error}",
+                field="messages",
             ) from error
 
 
 def _checked(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """Copies messages; the text parts of a content become one string, as templates of text models expect."""
     if isinstance(messages, str | bytes | Mapping):
-        raise ArgumentTypeError(f"messages must be a list of messages, not {type(messages).__name__}.")
+        raise ArgumentTypeError(
+            f"messages must be a list of messages, not {type(messages).__name__}.", field="messages"
+        )
     chat: list[dict[str, Any]] = []
     for index, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-            raise InvalidArgumentError(f'messages[{index}] must be like {{"role": "user", "content": "..."}}.')
+            raise InvalidArgumentError(
+                f'messages[{index}] must be like {{"role": "user", "content": "..."}}.', field="messages"
+            )
         copied = dict(message)
         content = copied.get("content")
         if isinstance(content, list | tuple):
             copied["content"] = "".join(_part_text(part, f"messages[{index}].content") for part in content)
         elif not isinstance(content, str | None):
-            raise InvalidArgumentError(f"messages[{index}].content must be text, not {type(content).__name__}.")
+            raise InvalidArgumentError(
+                f"messages[{index}].content must be text, not {type(content).__name__}.", field="messages"
+            )
         chat.append(copied)
     if not chat:
-        raise InvalidArgumentError("messages is empty; a conversation needs at least one message.")
+        raise InvalidArgumentError("messages is empty; a conversation needs at least one message.", field="messages")
     return chat
 
 
@@ -210,7 +217,9 @@ def _part_text(part: Any, name: str) -> str:
     if isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str):
         return str(part["text"])
     found = part.get("type") if isinstance(part, Mapping) else type(part).__name__
-    raise InvalidArgumentError(f'{name} holds a part of type {found!r}; only {{"type": "text"}} parts are known.')
+    raise InvalidArgumentError(
+        f'{name} holds a part of type {found!r}; only {{"type": "text"}} parts are known.', field="messages"
+    )
 
 
 def _mentions(value: Any, text: str) -> bool:

@@ -12,7 +12,7 @@ from oga._native.arguments import c_text, path_bytes
 from oga._native.check import create
 from oga._native.handle import Handle
 from oga._native.loader import lib
-from oga.errors import InvalidArgumentError
+from oga.errors import OF_FILES, InvalidArgumentError
 
 __all__ = ["Config"]
 
@@ -39,7 +39,7 @@ class Config(Handle):
         what was wanted.
         """
         path = path_bytes(config_path, "config_path")
-        super().__init__(create("OgaConfig", lib.OgaCreateConfig, path, about_files=True))
+        super().__init__(create("OgaConfig", lib.OgaCreateConfig, path, classes=OF_FILES))
         self._path = Path(os.fsdecode(path))
 
     @property
@@ -56,7 +56,7 @@ class Config(Handle):
             try:
                 settings = json.dumps(settings, allow_nan=False)
             except (TypeError, ValueError) as error:
-                raise InvalidArgumentError(f"settings cannot be written as JSON: {error}") from None
+                raise InvalidArgumentError(f"settings cannot be written as JSON: {error}", field="settings") from None
         self._call(lib.OgaConfigOverlay, c_text(settings, "settings"))
 
     def clear_providers(self) -> None:

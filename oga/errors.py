@@ -1,8 +1,8 @@
 """Exceptions of oga.
 
-Every error is an :class:`OgaError`, which is a ``RuntimeError`` with a ``code``. Where a Python programmer expects a
-built-in exception, the subclass is that too: ``except FileNotFoundError`` catches a missing model folder, ``except
-ValueError`` a temperature that is not a number.
+Every error is an :class:`OgaError`, which is a ``RuntimeError`` with a ``code``, a ``field`` and, when it is how a turn
+ended, a ``failure``. Where a Python programmer expects a built-in exception, the subclass is that too: ``except
+FileNotFoundError`` catches a missing model folder, ``except ValueError`` a temperature that is not a number.
 
 ==================================  ==================================  ===========================
 class                               code                                also a
@@ -27,9 +27,15 @@ class                               code                                also a
 
 from __future__ import annotations
 
-from typing import ClassVar
+import contextlib
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from oga.result import StatusCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from oga.event import FailureKind
 
 __all__ = [
     "ArgumentTypeError",
@@ -58,7 +64,18 @@ class OgaError(RuntimeError):
     """The kind of failure, for programs."""
 
     field: str | None = None
-    """The keyword or argument that the error is about, such as ``"top_p"``; None when it is about none or several."""
+    """The keyword, argument or key that the error is about, such as ``"top_p"``; None when it is about none or several.
+
+    A name as the call that raised it spells it, without an index.
+    """
+
+    failure: FailureKind | None = None
+    """Why the turn failed, when this is how a turn ended; None for every other error."""
+
+    def __init__(self, message: str = "", *, field: str | None = None) -> None:
+        super().__init__(message)
+        if field is not None:
+            self.field = field
 
 
 class InvalidArgumentError(OgaError, ValueError):
@@ -143,8 +160,23 @@ class EngineClosedError(InvalidStateError):
     """The :class:`oga.AsyncEngine` was closed, or is closing and takes no more work."""
 
 
-_BY_CODE: dict[int, type[OgaError]] = {
-    kind.code: kind
+@contextlib.contextmanager
+def about(field: str) -> Iterator[None]:
+    """Lets what a block refuses be about ``field``: what the caller gave, by the caller's name for it."""
+    try:
+        yield
+    except (InvalidArgumentError, UnsupportedError) as error:
+        error.field = field
+        raise
+
+
+# The classes of status codes. Those of a call come before: a missing file is told from any other thing not found, and
+# an input that is too long from any other length.
+Classes: TypeAlias = "Mapping[tuple[int, str | None], type[OgaError]]"
+"""Classes by code and field, as C spells it; the field None stands for all."""
+
+BY_CODE: Classes = {
+    (kind.code, None): kind
     for kind in (
         InvalidArgumentError,
         InvalidStateError,
@@ -158,12 +190,18 @@ _BY_CODE: dict[int, type[OgaError]] = {
         InternalError,
     )
 }
+OF_FILES: Classes = {(StatusCode.NOT_FOUND, None): MissingFileError}
+OF_PROMPTS: Classes = {(StatusCode.INVALID_ARGUMENT, "input_ids_count"): PromptTooLongError}
+
+# What C calls otherwise than Python.
+NAMES = {"input_ids_count": "tokens"}
 
 
-def error_type(code: int, *, about_files: bool = False) -> type[OgaError]:
-    """Returns the exception class of a status code; codes of a newer library give :class:`OgaError`.
+def error_of(code: int, field: str | None, message: str, classes: Classes | None = None) -> OgaError:
+    """The exception for what C says of an error; codes of a newer library give :class:`OgaError`.
 
-    ``about_files`` tells a missing file from any other thing that was not found.
+    ``classes`` are those of the call, which come before the ones of all calls.
     """
-    kind = _BY_CODE.get(code, OgaError)
-    return MissingFileError if about_files and kind is NotFoundError else kind
+    every = {**BY_CODE, **(classes or {})}
+    kind = every.get((code, field)) or every.get((code, None), OgaError)
+    return kind(message, field=None if field is None else NAMES.get(field, field))

@@ -53,7 +53,9 @@ class LLM:
         with contextlib.ExitStack() as undo:
             if isinstance(source, Model):
                 if config is not None:
-                    raise ArgumentTypeError("config cannot change a model that is loaded; give its folder instead.")
+                    raise ArgumentTypeError(
+                        "config cannot change a model that is loaded; give its folder instead.", field="config"
+                    )
                 self._model = source
             else:
                 read = source if isinstance(source, Config) else undo.enter_context(Config(source))
@@ -128,7 +130,8 @@ class LLM:
         for index, conversation in enumerate(messages):
             if not is_chat(conversation):
                 raise ArgumentTypeError(
-                    f'messages[{index}] must be a conversation like [{{"role": "user", "content": "..."}}].'
+                    f'messages[{index}] must be a conversation like [{{"role": "user", "content": "..."}}].',
+                    field="messages",
                 )
         return self.generate(messages, progress=progress, **generation)  # type: ignore[arg-type]
 
@@ -210,13 +213,14 @@ class _Answer:
 def _listed(prompts: Any) -> list[Any]:
     if is_chat(prompts):
         raise ArgumentTypeError(
-            "These are the messages of one conversation: use chat(messages), or generate([messages])."
+            "These are the messages of one conversation: use chat(messages), or generate([messages]).", field="prompts"
         )
     listed = list(prompts)
     for index, prompt in enumerate(listed):
         if isinstance(prompt, int):
             raise ArgumentTypeError(
-                f"prompts[{index}] is {prompt}; prompts is a list of prompts: put token ids in a list of their own."
+                f"prompts[{index}] is {prompt}; prompts is a list of prompts: put token ids in a list of their own.",
+                field="prompts",
             )
     return listed
 

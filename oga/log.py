@@ -40,7 +40,7 @@ def set_log_callback(callback: Callable[[str], object] | None) -> None:
     """
     global _receiver, _trampoline
     if callback is not None and not callable(callback):
-        raise ArgumentTypeError(f"callback must be callable or None, not {type(callback).__name__}.")
+        raise ArgumentTypeError(f"callback must be callable or None, not {type(callback).__name__}.", field="callback")
     if callback is not None and _trampoline is None:
         _trampoline = ffi.callback("void(*)(const char *, size_t)", _forward)
         atexit.register(set_log_callback, None)

@@ -12,6 +12,7 @@ from oga._native.check import create, take_string
 from oga._native.handle import Handle, borrowed
 from oga._native.loader import lib
 from oga.config import Config
+from oga.errors import OF_FILES
 
 if TYPE_CHECKING:
     from oga.chat import ChatTemplate
@@ -35,11 +36,11 @@ class Model(Handle):
         """
         if isinstance(source, Config):
             with borrowed(source) as config:
-                pointer = create("OgaModel", lib.OgaCreateModelFromConfig, config, about_files=True)
+                pointer = create("OgaModel", lib.OgaCreateModelFromConfig, config, classes=OF_FILES)
             self._path = source.path
         else:
             path = path_bytes(source, "source")
-            pointer = create("OgaModel", lib.OgaCreateModel, path, about_files=True)
+            pointer = create("OgaModel", lib.OgaCreateModel, path, classes=OF_FILES)
             self._path = Path(os.fsdecode(path))
         super().__init__(pointer)
         self._text_lock = threading.Lock()

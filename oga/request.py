@@ -10,6 +10,7 @@ from oga._native.handle import Handle, address, borrowed
 from oga._native.loader import ffi, lib
 from oga._native.registry import RequestRegistry
 from oga._native.tokens import Tokens, as_int32
+from oga.errors import OF_PROMPTS
 
 if TYPE_CHECKING:
     from oga.turn_options import TurnOptions
@@ -106,7 +107,7 @@ class Request(Handle):
         out = ffi.new("uint64_t *")
         with self._guard, borrowed(given) as chosen:
             pointer = self._pointer
-            check(lib.OgaRequestBeginTurn(pointer, chosen, values.pointer, values.length, out))
+            check(lib.OgaRequestBeginTurn(pointer, chosen, values.pointer, values.length, out), OF_PROMPTS)
             self._registry.open_turns.add(address(pointer))
         return int(out[0])
 

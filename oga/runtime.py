@@ -8,6 +8,7 @@ from pathlib import Path
 from oga._native.arguments import path_bytes
 from oga._native.check import check, take_string
 from oga._native.loader import ffi, lib
+from oga.errors import OF_FILES, MissingFileError
 
 __all__ = [
     "get_api_version",
@@ -54,7 +55,7 @@ def set_ort_library(path: str | bytes | os.PathLike[str] | os.PathLike[bytes] | 
     ``OGA_ORT_LIBRARY`` wins over both. Raises :class:`oga.InvalidStateError` when a runtime is already in use from
     another path. Any thread.
     """
-    check(lib.OgaSetOrtLibrary(ffi.NULL if path is None else path_bytes(path, "path")), about_files=True)
+    check(lib.OgaSetOrtLibrary(ffi.NULL if path is None else path_bytes(path, "path")), OF_FILES)
 
 
 def set_ort_extensions_library(path: str | bytes | os.PathLike[str] | os.PathLike[bytes] | None) -> None:
@@ -64,7 +65,7 @@ def set_ort_extensions_library(path: str | bytes | os.PathLike[str] | os.PathLik
     installed package is used. The environment variable ``OGA_ORTX_LIBRARY`` wins over both. Raises
     :class:`oga.InvalidStateError` when one is already in use from another path. Any thread.
     """
-    check(lib.OgaSetOrtExtensionsLibrary(ffi.NULL if path is None else path_bytes(path, "path")), about_files=True)
+    check(lib.OgaSetOrtExtensionsLibrary(ffi.NULL if path is None else path_bytes(path, "path")), OF_FILES)
 
 
 def get_llguidance_version() -> str:
@@ -82,7 +83,7 @@ def set_llguidance_library(path: str | bytes | os.PathLike[str] | os.PathLike[by
     Without a call, the library of the installed package is used. The environment variable ``OGA_LLGUIDANCE_LIBRARY``
     wins over both. Raises :class:`oga.InvalidStateError` when one is already in use from another path. Any thread.
     """
-    check(lib.OgaSetLlguidanceLibrary(ffi.NULL if path is None else path_bytes(path, "path")), about_files=True)
+    check(lib.OgaSetLlguidanceLibrary(ffi.NULL if path is None else path_bytes(path, "path")), OF_FILES)
 
 
 def shutdown() -> None:
@@ -102,6 +103,4 @@ def get_include() -> str:
     for folder in (package / "include", package.parent / "include"):
         if (folder / "oga" / "oga.h").is_file():
             return str(folder)
-    from oga.errors import MissingFileError
-
     raise MissingFileError(f"{package / 'include' / 'oga' / 'oga.h'} does not exist; reinstall the oga package.")

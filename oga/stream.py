@@ -5,6 +5,7 @@ All streams of an engine share one event buffer: a step that one of them asks fo
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import weakref
@@ -17,14 +18,13 @@ from oga._native.handle import address
 from oga._native.sampling_table import OFF, WARPERS
 from oga.errors import (
     ArgumentTypeError,
-    EngineUnhealthyError,
     InvalidArgumentError,
     InvalidStateError,
-    ModelError,
     OgaError,
     ResourceExhaustedError,
 )
-from oga.event import EngineErrorCode, EngineEvent, EngineEventFlags, FinishReason
+from oga.event import EngineEvent, EngineEventFlags, FinishReason
+from oga.failures import turn_error
 from oga.turn_options import SamplingSettings, TurnOptions
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ Piece = TypeVar("Piece", str, int)
 
 # A run that made no progress may be tried again; this many in a row mean that nothing will change.
 MAX_FRUITLESS_RUNS = 1000
+
+# The keywords of TurnOptions that streams have another word for.
+KEYWORDS = {"max_generated_tokens": "max_new_tokens", "min_generated_tokens": "min_new_tokens"}
 
 
 class Generation(SamplingSettings, total=False):
@@ -182,7 +185,7 @@ class Stream(Generic[Piece]):
             self._stop_string_index = event.matched_stop_string_index
             self._usage = event.usage
             if self._finish_reason is FinishReason.FAILED:
-                self._error = turn_error(event.error_code)
+                self._error = turn_error(event.failure)
             self._request.close()
             self._group.remove(self)
 
@@ -247,7 +250,7 @@ def open_stream(
         engine._streams = group
     request = engine.create_request(options=options)
     try:
-        with TurnOptions(request, emit_text=is_text, **settings) as turn_options:
+        with in_words_of_streams(), TurnOptions(request, emit_text=is_text, **settings) as turn_options:
             request.begin_turn(tokens, turn_options)
     except BaseException:
         request.close()
@@ -271,17 +274,28 @@ def turn_settings(generation: Generation) -> dict[str, Any]:
     unknown = settings.keys() - keywords
     if unknown:
         known = ", ".join(sorted(keywords))
-        raise ArgumentTypeError(f"Engine.stream has no keyword {sorted(unknown)[0]!r}; it has {known} and options.")
-    limit = settings.pop("max_new_tokens", None)
+        name = sorted(unknown)[0]
+        raise ArgumentTypeError(f"Engine.stream has no keyword {name!r}; it has {known} and options.", field=name)
+    limits = {keyword: settings.pop(keyword, None) for keyword in KEYWORDS.values()}
+    limit = limits["max_new_tokens"]
     if limit == 0 and not isinstance(limit, bool):
-        raise ArgumentTypeError("max_new_tokens is 0; it must be at least 1, or None for no limit.")
+        raise ArgumentTypeError(
+            "max_new_tokens is 0; it must be at least 1, or None for no limit.", field="max_new_tokens"
+        )
     described = any(settings.get(name) is not None for name in WARPERS)
     if settings.get("do_sample") is None and described:
         settings["do_sample"] = not _asks_for_greedy(settings)
-    return settings | {
-        "max_generated_tokens": limit,
-        "min_generated_tokens": settings.pop("min_new_tokens", None),
-    }
+    return settings | {name: limits[keyword] for name, keyword in KEYWORDS.items()}
+
+
+@contextlib.contextmanager
+def in_words_of_streams() -> Iterator[None]:
+    """Lets an error about a keyword of TurnOptions be about the one that streams have for it."""
+    try:
+        yield
+    except OgaError as error:
+        error.field = KEYWORDS.get(error.field or "", error.field)
+        raise
 
 
 def _asks_for_greedy(settings: Mapping[str, Any]) -> bool:
@@ -295,24 +309,9 @@ def _asks_for_greedy(settings: Mapping[str, Any]) -> bool:
     for name in WARPERS:
         value = settings.get(name)
         if isinstance(value, Real) and math.isfinite(value) and value not in OFF[name]:
-            error = InvalidArgumentError(
+            raise InvalidArgumentError(
                 f"{name} is {value}, which has no effect: {cause}, so the most likely token is taken. "
-                f"Unset {name}, or {remedy}."
+                f"Unset {name}, or {remedy}.",
+                field=name,
             )
-            error.field = name
-            raise error
     return True
-
-
-def turn_error(code: EngineErrorCode) -> OgaError:
-    """The exception for a turn that ended FAILED."""
-    if code in (EngineErrorCode.ENGINE_CONTRACT_FAILURE, EngineErrorCode.ENGINE_EXECUTION_FAILURE):
-        return EngineUnhealthyError(
-            f"The turn failed with the engine ({code.name}). The engine's next call says why; "
-            "close it and create another."
-        )
-    return ModelError(
-        "The turn failed, and no other: the model gave numbers that no token can be chosen from (NaN or infinity), "
-        "its options left no token to choose, its guidance became too complex to follow (the log says why), or its "
-        "sequence can never fit the engine's cache."
-    )

@@ -9,7 +9,7 @@ from oga._native.arguments import c_text
 from oga._native.check import check, create, text
 from oga._native.handle import Handle
 from oga._native.loader import ffi, lib
-from oga.errors import ArgumentTypeError
+from oga.errors import ArgumentTypeError, about
 from oga.sequences import item_position
 
 __all__ = ["StringArray"]
@@ -27,8 +27,9 @@ class StringArray(Handle):
         :class:`oga.InvalidArgumentError` for an entry with a NUL character.
         """
         if isinstance(strings, str | bytes):
-            raise ArgumentTypeError("strings must be an iterable of strings, not one string.")
-        cells = [ffi.new("char[]", c_text(string, f"strings[{i}]")) for i, string in enumerate(strings)]
+            raise ArgumentTypeError("strings must be an iterable of strings, not one string.", field="strings")
+        with about("strings"):
+            cells = [ffi.new("char[]", c_text(string, f"strings[{i}]")) for i, string in enumerate(strings)]
         if cells:
             pointers = ffi.new("const char *[]", cells)
             pointer = create("OgaStringArray", lib.OgaCreateStringArrayFromStrings, pointers, len(cells))

@@ -17,6 +17,7 @@ from oga._native.loader import ffi, lib
 from oga._native.tokens import as_int32
 from oga.config import Config
 from oga.errors import (
+    OF_FILES,
     ArgumentTypeError,
     FileAccessError,
     InvalidArgumentError,
@@ -72,15 +73,15 @@ class Tokenizer(Handle):
 
         if isinstance(source, Config):
             with borrowed(source) as config:
-                pointer = create("OgaTokenizer", lib.OgaCreateTokenizerFromConfig, config, about_files=True)
+                pointer = create("OgaTokenizer", lib.OgaCreateTokenizerFromConfig, config, classes=OF_FILES)
             self._folder = source.path
         elif isinstance(source, Model) and not source.closed:
             with borrowed(source) as model:
-                pointer = create("OgaTokenizer", lib.OgaCreateTokenizer, model, about_files=True)
+                pointer = create("OgaTokenizer", lib.OgaCreateTokenizer, model, classes=OF_FILES)
             self._folder = source.path
         else:
             path = arguments.path_bytes(source.path if isinstance(source, Model) else source, "source")
-            pointer = create("OgaTokenizer", lib.OgaCreateTokenizerFromPath, path, about_files=True)
+            pointer = create("OgaTokenizer", lib.OgaCreateTokenizerFromPath, path, classes=OF_FILES)
             self._folder = Path(os.fsdecode(path))
         super().__init__(pointer)
         self._core_lock = threading.Lock()
@@ -134,7 +135,7 @@ class Tokenizer(Handle):
         import numpy as np
 
         if not isinstance(text, str):
-            raise ArgumentTypeError(f"text must be a str, not {type(text).__name__}.")
+            raise ArgumentTypeError(f"text must be a str, not {type(text).__name__}.", field="text")
         adds = self._adds_special_tokens if add_special_tokens is None else add_special_tokens
         core = self._optional_core()
         return self._encode_natively(text, adds) if core is None else np.array(encode(core, text, adds), dtype=np.int32)
@@ -351,7 +352,8 @@ def encode(core: tokenizers.Tokenizer, text: str, add_special_tokens: bool) -> l
         return core.encode(text, add_special_tokens=add_special_tokens).ids
     except (TypeError, UnicodeEncodeError):
         raise InvalidArgumentError(
-            "text is not valid Unicode: it comes from bytes that are no UTF-8, or holds half of a surrogate pair."
+            "text is not valid Unicode: it comes from bytes that are no UTF-8, or holds half of a surrogate pair.",
+            field="text",
         ) from None
 
 
@@ -419,7 +421,7 @@ def from_json(value: Any, name: str) -> Any:
     try:
         return json.loads(value)
     except json.JSONDecodeError as error:
-        raise InvalidArgumentError(f"{name} is not valid JSON: {error}.") from None
+        raise InvalidArgumentError(f"{name} is not valid JSON: {error}.", field=name) from None
 
 
 def to_json(value: Any) -> str:

@@ -13,7 +13,7 @@ from oga._native.handle import Handle, borrowed
 from oga._native.loader import ffi, lib
 from oga._native.sampling_table import INTEGERS, NUMBERS, ScalarOptions
 from oga._native.tokens import Tokens, as_int32
-from oga.errors import ArgumentTypeError, InvalidArgumentError, OgaError
+from oga.errors import ArgumentTypeError, InvalidArgumentError, about
 from oga.request import Request
 from oga.sequences import Sequences
 from oga.string_array import StringArray
@@ -72,23 +72,18 @@ class TurnOptions(Handle):
         if unknown:
             name = sorted(unknown)[0]
             near = difflib.get_close_matches(name, _SETTERS, n=1, cutoff=0.0)[0]
-            raise ArgumentTypeError(f"TurnOptions has no keyword {name!r}; the nearest one is {near!r}.")
+            raise ArgumentTypeError(f"TurnOptions has no keyword {name!r}; the nearest one is {near!r}.", field=name)
         if settings.get("guidance") is not None and settings.get("delimited_guidance") is not None:
             raise InvalidArgumentError(
-                "guidance and delimited_guidance are both given; a turn follows one of them. Leave the other one out."
+                "guidance and delimited_guidance are both given; a turn follows one of them. Leave the other one out.",
+                field="delimited_guidance",
             )
         with borrowed(owned) as owner:
             super().__init__(create("OgaTurnOptions", lib.OgaRequestCreateTurnOptions, owner))
         for name, value in settings.items():
             if value is not None:
-                self._apply(name, value)
-
-    def _apply(self, name: str, value: Any) -> None:
-        try:
-            _SETTERS[name](self, value)
-        except OgaError as error:
-            error.field = name
-            raise
+                with about(name):
+                    _SETTERS[name](self, value)
 
     def reset(self) -> None:
         """Unsets every option; the binding to the request stays."""
@@ -154,9 +149,12 @@ class TurnOptions(Handle):
         vocabulary is refused by :meth:`oga.Request.begin_turn`; so it is in the lists below.
         """
         if not isinstance(logit_bias, Mapping):
-            raise ArgumentTypeError(f"logit_bias must map token ids to biases, not {type(logit_bias).__name__}.")
+            raise ArgumentTypeError(
+                f"logit_bias must map token ids to biases, not {type(logit_bias).__name__}.", field="logit_bias"
+            )
         tokens = as_int32(list(logit_bias), "logit_bias")
-        biases = [arguments.number(bias, f"logit_bias[{token}]") for token, bias in logit_bias.items()]
+        with about("logit_bias"):
+            biases = [arguments.number(bias, f"logit_bias[{token}]") for token, bias in logit_bias.items()]
         self._call(lib.OgaTurnOptionsSetLogitBias, tokens.pointer, ffi.new("float[]", biases), tokens.length)
 
     def set_stop_tokens(self, stop_tokens: Tokens) -> None:
@@ -175,7 +173,7 @@ class TurnOptions(Handle):
 
         Raises :class:`oga.InvalidArgumentError` for an empty sequence.
         """
-        with Sequences() as sequences:
+        with about("banned_sequences"), Sequences() as sequences:
             for index, tokens in enumerate(_iterated(banned_sequences, "banned_sequences")):
                 values = as_int32(tokens, f"banned_sequences[{index}]")
                 check(lib.OgaAppendTokenSequence(values.pointer, values.length, sequences._pointer))
@@ -201,7 +199,7 @@ class TurnOptions(Handle):
         At most 16 strings of 16,384 bytes in all, none empty, else :class:`oga.InvalidArgumentError`; a bare string is
         refused. A turn with stop strings needs the model's tokenizer.
         """
-        with StringArray(stop_strings) as strings:
+        with about("stop_strings"), StringArray(stop_strings) as strings:
             self._call(lib.OgaTurnOptionsSetStopStrings, strings._pointer)
 
     def set_emit_text(self, emit_text: bool, *, include_special_tokens: bool = False) -> None:
@@ -296,7 +294,9 @@ def guidance_arguments(guidance_type: str, guidance_data: str | Mapping[str, Any
     kind = arguments.c_text(guidance_type, "guidance_type")
     text = _schema_text(guidance_data) if isinstance(guidance_data, Mapping) else guidance_data
     if text is not guidance_data and kind != b"json_schema":
-        raise ArgumentTypeError(f"guidance_data is a mapping; only a json_schema may be one, not {guidance_type!r}.")
+        raise ArgumentTypeError(
+            f"guidance_data is a mapping; only a json_schema may be one, not {guidance_type!r}.", field="guidance_data"
+        )
     return kind, arguments.c_text(text, "guidance_data")
 
 
@@ -304,7 +304,7 @@ def _schema_text(schema: Mapping[str, Any]) -> str:
     try:
         return json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidArgumentError(f"guidance_data is no JSON schema: {error}.") from None
+        raise InvalidArgumentError(f"guidance_data is no JSON schema: {error}.", field="guidance_data") from None
 
 
 def _count_or_unset(top: int | None, name: str) -> int:
@@ -312,19 +312,21 @@ def _count_or_unset(top: int | None, name: str) -> int:
         return -1
     value = arguments.int32(top, name)
     if value < 0:
-        raise InvalidArgumentError(f"{name} is {value}; it must be from 0 to 20, or None.")
+        raise InvalidArgumentError(f"{name} is {value}; it must be from 0 to 20, or None.", field=name)
     return value
 
 
 def _pair(value: Any, name: str) -> tuple[Any, Any]:
     if isinstance(value, str) or not isinstance(value, Iterable) or len(parts := tuple(value)) != 2:
-        raise ArgumentTypeError(f'{name} must be a pair of type and data, such as ("regex", "[0-9]+").')
+        raise ArgumentTypeError(f'{name} must be a pair of type and data, such as ("regex", "[0-9]+").', field=name)
     return parts
 
 
 def _iterated(values: Any, name: str) -> Iterator[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise ArgumentTypeError(f"{name} must be a sequence of token sequences, not {type(values).__name__}.")
+        raise ArgumentTypeError(
+            f"{name} must be a sequence of token sequences, not {type(values).__name__}.", field=name
+        )
     return iter(values)
 
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from oga._native.handle import address
 from oga.errors import OgaError, ResourceExhaustedError
-from oga.event import EngineErrorCode, EngineEventFlags, FinishReason
+from oga.event import EngineErrorCode, EngineEventFlags, FailureKind, FinishReason
+from oga.failures import OF_THE_ENGINE, turn_error
 from oga.generation import Delta
-from oga.stream import MAX_FRUITLESS_RUNS, turn_error
+from oga.stream import MAX_FRUITLESS_RUNS, in_words_of_streams
 from oga.turn_options import TurnOptions
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Receiver(Protocol):
 class OpenTurn:
     """A turn that has begun and not ended."""
 
-    __slots__ = ("is_kept", "key", "receiver", "request", "turn_id", "wants_logprobs")
+    __slots__ = ("failure", "is_kept", "key", "receiver", "request", "turn_id", "wants_logprobs")
 
     def __init__(self, request: Request, is_kept: bool, receiver: Receiver) -> None:
         self.request = request
@@ -56,6 +57,7 @@ class OpenTurn:
         self.receiver = receiver
         self.key = address(request._pointer)
         self.turn_id = 0
+        self.failure = FailureKind.NONE  # of a turn that fails with the engine, until the engine says why
         self.wants_logprobs = False
 
 
@@ -88,14 +90,14 @@ class Turns:
     ) -> OpenTurn:
         """Queues a turn on ``kept``, or on a request of its own made with ``options``.
 
-        ``settings`` are keywords of :class:`oga.TurnOptions`. Raises what :meth:`oga.Request.begin_turn` raises;
-        nothing is left behind then.
+        ``settings`` are what :func:`oga.stream.turn_settings` makes of the keywords of a stream, which errors name.
+        Raises what :meth:`oga.Request.begin_turn` raises; nothing is left behind then.
         """
         request = kept if kept is not None else self._engine.create_request(options=options)
         try:
             turn = OpenTurn(request, kept is not None, receiver)
             turn.wants_logprobs = any(settings.get(name) is not None for name in LOGPROBS)
-            with TurnOptions(request, **settings) as turn_options:
+            with in_words_of_streams(), TurnOptions(request, **settings) as turn_options:
                 if self._has_text:
                     turn_options.set_emit_text(True)
                 turn.turn_id = request.begin_turn(tokens, turn_options)
@@ -130,7 +132,7 @@ class Turns:
         fruitless = broken = False
         for event in self._engine.run(self._buffer):
             request = event.request
-            broken = broken or event.error_code in ENGINE_FAILURES
+            broken = broken or event.error_code in ENGINE_FAILURES  # without a failure where no turn was open
             if request is None:
                 fruitless = not event.flags & EngineEventFlags.FAILED
             elif not request.closed and (turn := self._open.get(address(request._pointer))) is not None:
@@ -140,12 +142,15 @@ class Turns:
         self._count_fruitless(fruitless)
 
     def fail_all(self, error: OgaError) -> None:
-        """Ends every open turn with ``error``. Kept requests lose their open turn."""
+        """Ends every open turn with ``error``, which is why the engine failed where turns failed with it.
+
+        Kept requests lose their open turn.
+        """
         for turn in list(self._open.values()):
             self._end(turn)
             if turn.is_kept and not turn.request.closed:
                 turn.request.close()
-            turn.receiver.fail(error)
+            turn.receiver.fail(turn_error(turn.failure, error) if turn.failure else error)
 
     def close(self) -> None:
         """Releases the event buffer."""
@@ -165,14 +170,15 @@ class Turns:
         if not delta.last:
             turn.receiver.receive(delta)
             return
-        code = event.error_code
-        if code in ENGINE_FAILURES:
+        failure = event.failure
+        if failure in OF_THE_ENGINE:
+            turn.failure = failure
             return  # all turns that are open fail together, with the cause
         delta.usage = event.usage
         delta.stop_string = event.matched_stop_string_index
         self._end(turn)
         if delta.finish_reason is FinishReason.FAILED:
-            turn.receiver.fail(turn_error(code))
+            turn.receiver.fail(turn_error(failure))
         else:
             turn.receiver.receive(delta)
 

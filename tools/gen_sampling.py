@@ -1,18 +1,21 @@
-"""Derives from the table of sampling options what is not C++: Python's keywords and the reference page.
+"""Derives from the table of sampling options what is not C++: keywords of Python, fields of requests, documentation.
 
 The table is OGA_SAMPLING_OPTIONS in ``native/step/sampling_table.h``. Written from it:
 
 - ``oga/_native/sampling_table.py``: the typed keywords, their kinds, what they do, and the warpers among them with
-  the values that turn them off;
+  the values that turn them off; the flags of the command line are read from it;
+- ``oga/server/schemas/sampler.py``: the fields of requests with their bounds, from which the settings of the chat page
+  are read;
 - ``docs/reference/sampling.rst``, between its two marks: the table as documentation.
 
-Both are committed. ``python tools/gen_sampling.py`` rewrites them; ``--check`` only fails when they are out of date.
+All are committed. ``python tools/gen_sampling.py`` rewrites them; ``--check`` only fails when they are out of date.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import re
 import sys
 import textwrap
@@ -21,20 +24,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = Path("native", "step", "sampling_table.h")
 PYTHON = Path("oga", "_native", "sampling_table.py")
+SCHEMA = Path("oga", "server", "schemas", "sampler.py")
 PAGE = Path("docs", "reference", "sampling.rst")
 BEGIN, END = ".. begin of the generated table\n", ".. end of the generated table\n"
 
 PYTHON_TYPES = {"bool": "bool", "float": "float", "int32_t": "int", "uint64_t": "int"}
-RANGES = {
-    "kAnyReal": "finite",
-    "kNotNegative": ">= 0",
-    "kPositive": "> 0",
-    "kOneOrMore": ">= 1",
-    "kFraction": "0 to 1",
-    "kBoolean": "true, false",
-    "kCount": ">= 0",
-    "kCountFromOne": ">= 1",
-    "kTokenCount": ">= 0",
+LIMITS = {
+    "kLargestReal": 3.4028234663852886e38,
+    "std::numeric_limits<int32_t>::max()": 2**31 - 1,
 }
 STAGES = {
     "kTurn": "When the turn ends",
@@ -45,8 +42,30 @@ STAGES = {
 
 
 @dataclasses.dataclass(frozen=True)
+class Range:
+    """A range of the header."""
+
+    low: float
+    high: float
+    is_low_excluded: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only the type bounds it above."""
+        return self.high >= min(LIMITS.values())
+
+    def text(self) -> str:
+        """The range for people."""
+        if self.low <= -LIMITS["kLargestReal"]:
+            return "finite"
+        if self.is_open:
+            return f"{'>' if self.is_low_excluded else '>='} {self.low:g}"
+        return f"{'above ' if self.is_low_excluded else ''}{self.low:g} to {self.high:g}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Option:
-    """One row of the table, each column as it is written there."""
+    """One row of the table, each column as it is written there, and its ranges."""
 
     setter: str
     name: str
@@ -54,19 +73,53 @@ class Option:
     default: str
     also_off: str
     off: str
-    range: str
+    range: Range
+    served: Range
     stage: str
     source: str
     note: str
     doc: str
 
+    @property
+    def is_served(self) -> bool:
+        """Whether requests have a field of this name."""
+        return self.served.low <= self.served.high
+
+    @property
+    def legal(self) -> str:
+        """The legal range for people."""
+        return "true, false" if self.type == "bool" else self.range.text()
+
+    def described(self, allowed: Range) -> str:
+        """What the option does, and what its numbers mean in the range that is allowed."""
+        if self.type == "bool":
+            return self.doc
+        return f"{self.doc} [{'; '.join(filter(None, (allowed.text(), self.note)))}]"
+
+
+def ranges(header: str) -> dict[str, Range]:
+    """Reads the named ranges out of the text of the header."""
+    found = {}
+    for name, text in re.findall(r"inline constexpr OptionRange (\w+)\{([^}]*)\};", header):
+        low, high, *excluded = (re.sub(r"/\*.*\*/", "", part).strip() for part in text.split(","))
+        found[name] = Range(number(low), number(high), excluded == ["true"])
+    return found
+
+
+def number(text: str) -> float:
+    """The value of a bound; integers stay integers."""
+    sign, text = (-1, text[1:]) if text.startswith("-") else (1, text)
+    value = LIMITS[text] if text in LIMITS else float(text)
+    return sign * (int(value) if value == int(value) and abs(value) < 2**63 else value)
+
 
 def options(header: str) -> list[Option]:
     """Reads the rows out of the text of the header."""
+    named = ranges(header)
     body = header[header.index("#define OGA_SAMPLING_OPTIONS(X)") :].replace("\\\n", " ")
     body = body[: body.index("\n")]
     rows = re.findall(r'X\(((?:[^()"]|"(?:[^"\\]|\\.)*")*)\)', body[body.index(")") + 1 :])
-    return [Option(*columns(row)) for row in rows]
+    return [Option(*(named.get(column, column) for column in columns(row))) for row in rows]  # type: ignore[arg-type]
 
 
 def columns(row: str) -> list[str]:
@@ -111,19 +164,46 @@ def python_text(table: list[Option]) -> str:
     lines += ["}", '"""The values at which a warper does nothing; for temperature and top_k one of them is greedy."""']
     lines.append("DESCRIPTIONS = {")
     for option in shared:
-        lines += described(option)
+        lines += text_lines(f'    "{option.name}": ', option.described(option.range))
     return "\n".join([*lines, "}", ""])
 
 
-def described(option: Option) -> list[str]:
-    """An entry of DESCRIPTIONS, in lines of at most 120 columns."""
-    legal = "" if option.type == "bool" else f" [{'; '.join(filter(None, (RANGES[option.range], option.note)))}]"
-    text = option.doc + legal
-    line = f'    "{option.name}": "{text}",'
+def text_lines(head: str, text: str) -> list[str]:
+    """A text behind ``head``, in lines of at most 120 columns."""
+    line = f"{head}{json.dumps(text)},"
     if len(line) <= 120:
         return [line]
-    pieces = textwrap.wrap(text, 108, drop_whitespace=False)
-    return [f'    "{option.name}": (', *(f'        "{piece}"' for piece in pieces), "    ),"]
+    indent = " " * (len(head) - len(head.lstrip()))
+    pieces = textwrap.wrap(text, 112 - len(indent), drop_whitespace=False)
+    return [f"{head}(", *(f"{indent}    {json.dumps(piece)}" for piece in pieces), f"{indent}),"]
+
+
+def schema_text(table: list[Option]) -> str:
+    """The module with the fields of requests."""
+    lines = [
+        '"""The sampler fields of requests. Generated by tools/gen_sampling.py from native/step/sampling_table.h."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from pydantic import Field",
+        "",
+        "from oga.server.schemas.strict import Ignored",
+        "",
+        "",
+        "class SamplerFields(Ignored):",
+        '    """One field for each option that requests may have."""',
+        "",
+    ]
+    for option in (option for option in table if option.is_served):
+        arguments = ["None"]
+        if option.type != "bool":
+            low = "gt" if option.served.is_low_excluded else "ge"
+            arguments += [f"{low}={option.served.low}", f"le={option.served.high}"]
+        lines += [f"    {option.name}: {PYTHON_TYPES[option.type]} | None = Field("]
+        lines += [f"        {argument}," for argument in arguments]
+        lines += text_lines("        description=", option.described(option.served))
+        lines.append("    )")
+    return "\n".join([*lines, ""])
 
 
 def page_text(table: list[Option]) -> str:
@@ -131,9 +211,10 @@ def page_text(table: list[Option]) -> str:
     lines = []
     for stage, title in STAGES.items():
         lines += ["", title, "-" * len(title), ""]
-        lines += [".. list-table::", "   :header-rows: 1", "   :widths: 22 10 14 54", ""]
-        lines += ["   * - option", "     - default", "     - legal", "     - what it does"]
+        lines += [".. list-table::", "   :header-rows: 1", "   :widths: 22 10 14 14 40", ""]
+        lines += ["   * - option", "     - default", "     - legal", "     - in a request", "     - what it does"]
         for option in (option for option in table if option.stage == stage):
+            served = option.legal if option.served == option.range else option.served.text()
             note = f" {option.note[0].upper()}{option.note[1:]}." if option.note else ""
             only = " Not a key of the model's ``search``." if option.source == "kTurnOnly" else ""
             doc = re.sub(r"\b(dry_\w+ \* .* - dry_allowed_length\))", r"``\1``", option.doc)
@@ -141,7 +222,8 @@ def page_text(table: list[Option]) -> str:
             lines += [
                 f"   * - ``{option.name}``",
                 f"     - {option.default}",
-                f"     - {RANGES[option.range]}",
+                f"     - {option.legal}",
+                f"     - {served if option.is_served else 'no field'}",
                 f"     - {doc}{note}{only}",
             ]
     return "\n".join([*lines, "", ""])
@@ -153,7 +235,11 @@ def generate(root: Path) -> dict[Path, str]:
     page = (root / PAGE).read_text(encoding="utf-8")
     head, rest = page.split(BEGIN)
     _, tail = rest.split(END)
-    return {root / PYTHON: python_text(table), root / PAGE: head + BEGIN + page_text(table) + END + tail}
+    return {
+        root / PYTHON: python_text(table),
+        root / SCHEMA: schema_text(table),
+        root / PAGE: head + BEGIN + page_text(table) + END + tail,
+    }
 
 
 def out_of_date(root: Path) -> list[Path]:

@@ -54,6 +54,11 @@ inline void SetLlguidanceLibrary(const std::string& path) { Check(OgaSetLlguidan
 // Version and path of the ONNX Runtime in use.
 inline std::string OrtVersion() { return internal::TakeString(internal::Make<const char*>(OgaGetOrtVersion)); }
 
+// Version and path of the llguidance in use.
+inline std::string LlguidanceVersion() {
+  return internal::TakeString(internal::Make<const char*>(OgaGetLlguidanceVersion));
+}
+
 // The instruction set that the kernels use.
 inline std::string CpuIsa() { return internal::TakeString(internal::Make<const char*>(OgaGetCpuIsa)); }
 
@@ -126,14 +131,20 @@ class Sequences : public Handle<OgaSequences, OgaDestroySequences> {
 class StringArray : public Handle<OgaStringArray, OgaDestroyStringArray> {
  public:
   StringArray() : Handle(internal::Make<OgaStringArray*>(OgaCreateStringArray)) {}
-  explicit StringArray(const std::vector<std::string>& strings) : StringArray() {
-    for (const std::string& string : strings) Add(string);
-  }
+  explicit StringArray(const std::vector<std::string>& strings) : Handle(CopyOf(strings)) {}
 
   size_t size() const { return internal::Make<size_t>(OgaStringArrayGetCount, get()); }
   void Add(const std::string& string) { Check(OgaStringArrayAddString(get(), internal::Text(string))); }
   std::string_view operator[](size_t index) const {
     return internal::Make<const char*>(OgaStringArrayGetString, get(), index);
+  }
+
+ private:
+  static OgaStringArray* CopyOf(const std::vector<std::string>& strings) {
+    std::vector<const char*> texts;
+    texts.reserve(strings.size());
+    for (const std::string& string : strings) texts.push_back(internal::Text(string));
+    return internal::Make<OgaStringArray*>(OgaCreateStringArrayFromStrings, texts.data(), texts.size());
   }
 };
 

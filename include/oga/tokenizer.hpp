@@ -76,6 +76,30 @@ class Tokenizer : public Handle<OgaTokenizer, OgaDestroyTokenizer> {
   int32_t ToTokenId(const std::string& token) const {
     return internal::Make<int32_t>(OgaTokenizerToTokenId, get(), internal::Text(token));
   }
+
+  // What a token adds to a text: bytes, perhaps a part of a character; empty for a special token of no text.
+  std::string token_bytes(int32_t token) const {
+    const uint8_t* bytes = nullptr;
+    size_t byte_count = 0;
+    Check(OgaTokenizerGetTokenBytes(get(), token, &bytes, &byte_count));
+    return std::string(bytes, bytes + byte_count);
+  }
+
+  // Tokens with a role. One that the model does not name is an Error with the code NotFound.
+  int32_t bos_token_id() const { return internal::Make<int32_t>(OgaTokenizerGetBosTokenId, get()); }
+  int32_t pad_token_id() const { return internal::Make<int32_t>(OgaTokenizerGetPadTokenId, get()); }
+  int32_t bot_token_id() const { return internal::Make<int32_t>(OgaTokenizerGetBotTokenId, get()); }
+  int32_t eot_token_id() const { return internal::Make<int32_t>(OgaTokenizerGetEotTokenId, get()); }
+  int32_t bor_token_id() const { return internal::Make<int32_t>(OgaTokenizerGetBorTokenId, get()); }
+  int32_t eor_token_id() const { return internal::Make<int32_t>(OgaTokenizerGetEorTokenId, get()); }
+
+  // The tokens that end a turn, perhaps none.
+  std::vector<int32_t> eos_token_ids() const {
+    const int32_t* tokens = nullptr;
+    size_t count = 0;
+    Check(OgaTokenizerGetEosTokenIds(get(), &tokens, &count));
+    return std::vector<int32_t>(tokens, tokens + count);
+  }
 };
 
 }  // namespace v0

@@ -103,13 +103,13 @@ struct SamplingOption {
 };
 
 inline constexpr SamplingOption kSamplingOptions[] = {
-#define X(Name, name, type, model_default, also_off, off, range, stage, source, note, doc)    \
-  {#name,                                                                                     \
-   option_range::range,                                                                       \
-   OptionStage::stage,                                                                        \
-   OptionSource::source,                                                                      \
-   note,                                                                                      \
-   OptionFields<type>{&SamplingOptions::name, &SearchDefaults::name, &SamplingSettings::name, \
+#define X(Name, name, type, model_default, also_off, off, range, served, stage, source, note, doc) \
+  {#name,                                                                                          \
+   option_range::range,                                                                            \
+   OptionStage::stage,                                                                             \
+   OptionSource::source,                                                                           \
+   note,                                                                                           \
+   OptionFields<type>{&SamplingOptions::name, &SearchDefaults::name, &SamplingSettings::name,      \
                       static_cast<type>(also_off), static_cast<type>(off)}},
     OGA_SAMPLING_OPTIONS(X)
 #undef X

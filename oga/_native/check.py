@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from oga._native.blame import error_of
 from oga._native.loader import ffi, lib
-from oga.errors import error_type
+from oga.errors import OF_FILES, Classes, error_of
 
 __all__ = ["check", "create", "take_string"]
 
 
-def check(result: Any, *, about_files: bool = False) -> None:
-    """Raises the exception for a failed ``OgaResult*`` and frees it; does nothing for NULL."""
+def check(result: Any, classes: Classes | None = None) -> None:
+    """Raises the exception for a failed ``OgaResult*`` and frees it; does nothing for NULL.
+
+    ``classes`` are the exceptions that only this call raises, such as :data:`oga.errors.OF_FILES`.
+    """
     if not result:
         return
     try:
-        kind = error_type(lib.OgaResultGetCode(result), about_files=about_files)
+        code = lib.OgaResultGetCode(result)
         message = text(lib.OgaResultGetError(result))
         field = text(lib.OgaResultGetField(result)) or None
     finally:
         lib.OgaDestroyResult(result)
-    error = error_of(kind, message)
-    error.field = field or error.field
-    raise error
+    raise error_of(code, field, message, classes)
 
 
-def create(handle_type: str, function: Any, *arguments: Any, about_files: bool = False) -> Any:
+def create(handle_type: str, function: Any, *arguments: Any, classes: Classes | None = None) -> Any:
     """Calls ``function(*arguments, out)`` and returns the handle that it wrote, owned by the caller."""
     out = ffi.new(f"{handle_type} **")
-    check(function(*arguments, out), about_files=about_files)
+    check(function(*arguments, out), classes)
     return out[0]
 
 
@@ -41,7 +41,7 @@ def text(string: Any) -> str:
 def take_string(function: Any, *arguments: Any) -> str:
     """Calls ``function(*arguments, out)`` and returns the owned string that it wrote."""
     out = ffi.new("const char **")
-    check(function(*arguments, out), about_files=True)
+    check(function(*arguments, out), OF_FILES)
     try:
         return text(out[0])
     finally:

@@ -50,7 +50,8 @@ def as_int32(tokens: Any, name: str = "tokens") -> TokenArray:
     if tokens is None or isinstance(tokens, str | bytes | bytearray | Mapping | Set):
         raise ArgumentTypeError(
             f"{name} must be a sequence of integer token ids, not {type(tokens).__name__}; "
-            "text is turned into ids by oga.Tokenizer."
+            "text is turned into ids by oga.Tokenizer.",
+            field=name,
         )
     if isinstance(tokens, list | tuple | range | array):
         return _from_values(tokens, name)
@@ -68,7 +69,8 @@ def _listed(tokens: Any, name: str) -> list[Any]:
         return list(tokens)
     except TypeError:
         raise ArgumentTypeError(
-            f"{name} must be a sequence of integer token ids, not {type(tokens).__name__} ({tokens!r:.80})."
+            f"{name} must be a sequence of integer token ids, not {type(tokens).__name__} ({tokens!r:.80}).",
+            field=name,
         ) from None
 
 
@@ -105,7 +107,7 @@ def _from_numpy(tokens: Any, name: str) -> TokenArray:
     try:
         values = np.asarray(tokens)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ArgumentTypeError(f"{name} cannot be read as an array: {error}") from error
+        raise ArgumentTypeError(f"{name} cannot be read as an array: {error}", field=name) from error
     _check_dimensions(values.ndim, values.shape, name)
     if values.size == 0:
         return _packed(array("i"))
@@ -124,28 +126,29 @@ def _from_numpy(tokens: Any, name: str) -> TokenArray:
 def _check_dimensions(ndim: int, shape: Any, name: str) -> None:
     if ndim != 1:
         found = "a scalar" if ndim == 0 else f"of shape {tuple(shape)}"
-        raise InvalidArgumentError(f"{name} must have one dimension; the array given is {found}.")
+        raise InvalidArgumentError(f"{name} must have one dimension; the array given is {found}.", field=name)
 
 
 def _raise_for_values(values: Sequence[Any], name: str) -> NoReturn:
     """Finds the first value that is no int32 and raises for it."""
     for index, value in enumerate(values):
         if isinstance(value, bool):
-            raise ArgumentTypeError(f"{name}[{index}] is {value!r}, a bool; token ids are integers.")
+            raise ArgumentTypeError(f"{name}[{index}] is {value!r}, a bool; token ids are integers.", field=name)
         try:
             number = operator.index(value)
         except TypeError:
             raise ArgumentTypeError(
-                f"{name}[{index}] is {value!r:.80} of type {type(value).__name__}; token ids are integers."
+                f"{name}[{index}] is {value!r:.80} of type {type(value).__name__}; token ids are integers.",
+                field=name,
             ) from None
         if not INT32_MIN <= number <= INT32_MAX:
             _raise_for_range(index, number, name)
-    raise ArgumentTypeError(f"{name} could not be read as integers.")
+    raise ArgumentTypeError(f"{name} could not be read as integers.", field=name)
 
 
 def _raise_for_range(index: int, value: int, name: str) -> NoReturn:
-    raise InvalidArgumentError(f"{name}[{index}] is {value}, which does not fit the 32 bits of a token id.")
+    raise InvalidArgumentError(f"{name}[{index}] is {value}, which does not fit the 32 bits of a token id.", field=name)
 
 
 def _raise_for_type(found: str, name: str) -> NoReturn:
-    raise ArgumentTypeError(f"{name} must hold integers, not {found}.")
+    raise ArgumentTypeError(f"{name} must hold integers, not {found}.", field=name)

@@ -268,7 +268,7 @@ class Conversation:
 
     def _rewind(self, number: int) -> None:
         if not 1 <= number <= len(self._records):
-            raise NotFoundError(f"The conversation has turns 1 to {len(self._records)}, not {number}.")
+            raise NotFoundError(f"The conversation has turns 1 to {len(self._records)}, not {number}.", field="number")
         record = self._records[number - 1]
         if record.engine_turn is not None and self._request is not None:
             self._request.rewind_to_start_of_turn(record.engine_turn)

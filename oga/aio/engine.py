@@ -20,7 +20,7 @@ from oga.engine import Engine
 from oga.errors import InvalidStateError, OgaError
 from oga.model import Model
 from oga.request import RequestOptions
-from oga.stream import Generation, turn_settings
+from oga.stream import Generation, in_words_of_streams, turn_settings
 from oga.turn_options import TurnOptions
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class AsyncEngine:
         nobody.
         """
         if config is not None and isinstance(source, Model):
-            raise InvalidStateError("config cannot change a model that is loaded; give the model's folder instead.")
+            raise InvalidStateError(
+                "config cannot change a model that is loaded; give the model's folder instead.", field="config"
+            )
         self._is_own_model = not isinstance(source, Model)
         self._owner = Owner(partial(_open, source, config), max_waiting)
         self._engine: Engine | None = None
@@ -265,7 +267,7 @@ def _open(source: Source, config: str | Mapping[str, Any] | None) -> Engine:
 
 
 def _check_settings(engine: Engine, settings: dict[str, Any]) -> None:
-    with engine.create_request() as request:
+    with engine.create_request() as request, in_words_of_streams():
         TurnOptions(request, **settings).close()
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from oga.aio.owner import OVER
-from oga.errors import EngineClosedError, InvalidArgumentError, UnsupportedError
+from oga.errors import EngineClosedError, about
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,11 +36,8 @@ class GuidanceCompiler:
             compiled = asyncio.get_running_loop().run_in_executor(self._thread, self._compile, kind, text)
         except RuntimeError:  # the thread takes nothing after close()
             raise EngineClosedError(OVER) from None
-        try:
+        with about(keyword):
             await compiled
-        except (InvalidArgumentError, UnsupportedError) as error:
-            error.field = keyword
-            raise
 
     def close(self) -> None:
         """Ends the thread with what it is compiling; whoever waits for another grammar is answered."""

@@ -57,8 +57,7 @@ async def create_chat_completion(request: Request, who: Annotated[Caller, Depend
     answering = await prepare(request, body, who)
     if body.stream:
         await answering.choices.__aenter__()
-        keep_alive = request.app.state.settings.keep_alive_seconds
-        return EventStream(_chunks(answering), keep_alive, DONE)
+        return EventStream(request, _chunks(answering), DONE)
     return await unless_gone(request, _whole(answering))
 
 
@@ -97,7 +96,7 @@ async def prepare(request: Request, body: ChatRequest, who: Caller) -> Answering
             )
             for index in range(count)
         ]
-    choices = Choices(streams, model, state.metrics, request.state.note, guided_by)
+    choices = Choices(streams, model, state.metrics, request.state.note)
     readers = [use.reader(engine.model.tokenizer) for _ in streams]
     return Answering(body, model, engine, use, choices, readers, len(tokens), session)
 

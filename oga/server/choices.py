@@ -6,9 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from oga.errors import ModelError
+from oga.errors import OgaError
 from oga.event import FinishReason
-from oga.server.errors import refused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -37,10 +36,8 @@ class Choices:
         model: str,
         metrics: Metrics,
         note: dict[str, Any],
-        guided_by: str | None,
     ) -> None:
-        """``note`` gets what the log should say; ``guided_by`` is the field that gives the turns a grammar."""
-        self._guided_by = guided_by
+        """``note`` gets what the log should say."""
         self._streams = streams
         self._model = model
         self._metrics = metrics
@@ -111,7 +108,7 @@ class Choices:
                 done, _ = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
                 for task in sorted(done, key=reading.__getitem__):
                     index = reading.pop(task)
-                    delta = self._result(task)
+                    delta = self._result(index, task)
                     if delta is None:
                         continue
                     self._observe(index, delta)
@@ -123,15 +120,14 @@ class Choices:
                 task.cancel()
             await asyncio.gather(*reading, return_exceptions=True)
 
-    def _result(self, task: asyncio.Task[Delta | None]) -> Delta | None:
-        """What a turn has produced. When one fails alone under a grammar, it is the grammar's fault."""
+    def _result(self, index: int, task: asyncio.Task[Delta | None]) -> Delta | None:
+        """What a turn has produced; notes one that failed."""
         try:
             return task.result()
-        except ModelError as error:
-            if self._guided_by is None:
-                raise
-            message = f"The grammar of {self._guided_by} could not be followed: {error}"
-            raise refused(message, self._guided_by, "grammar_failed") from error
+        except OgaError as error:
+            if error.failure is not None:
+                self._reasons[index] = REASONS[FinishReason.FAILED]
+            raise
 
     def _observe(self, index: int, delta: Delta) -> None:
         now = time.monotonic()

@@ -73,7 +73,7 @@ async def create_completion(request: Request, who: Annotated[Caller, Depends(cal
     completing = await _prepare(request, body, who)
     if body.stream:
         await completing.choices.__aenter__()
-        return EventStream(_chunks(completing), request.app.state.settings.keep_alive_seconds, DONE)
+        return EventStream(request, _chunks(completing), DONE)
     return await unless_gone(request, _whole(completing))
 
 
@@ -111,8 +111,7 @@ async def _prepare(request: Request, body: CompletionRequest, who: Caller) -> Co
         for index in range(body.n or 1)
     ]
     reports = [None if body.logprobs is None else ForCompletions(tokenizer, body.logprobs) for _ in streams]
-    guided_by = "response_format" if "guidance" in settings else None
-    choices = Choices(streams, model, state.metrics, request.state.note, guided_by)
+    choices = Choices(streams, model, state.metrics, request.state.note)
     return Completing(body, model, engine, encoded, pieces, choices, reports)
 
 

@@ -14,14 +14,14 @@ REFERENCES = "#/components/schemas/{model}"
 TEXTS = {
     200: "Done.",
     201: "Made.",
-    400: "The request is not valid; `error.param` names the field.",
+    400: "The request is not valid, or its turn failed by what it asks for; `error.param` names the field.",
     401: "A valid API key is needed.",
     403: "The administrator's key is needed.",
     404: "What the request names is not there.",
     409: "A turn is going on.",
     413: "The body is too large.",
     429: "Too much is waiting or kept; `Retry-After` says when to try again.",
-    500: "The turn failed, or the model cannot be loaded.",
+    500: "The turn failed, or the model cannot be loaded; `error.code` says why.",
     503: "The model is not loaded, its engine failed, or the server is shutting down.",
 }
 ERROR = {

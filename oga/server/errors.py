@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,34 +11,81 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from oga._native.blame import OPTIONS
 from oga.errors import (
     EngineClosedError,
+    EngineUnhealthyError,
+    FileAccessError,
+    InternalError,
     InvalidArgumentError,
     InvalidStateError,
     MissingFileError,
+    ModelError,
     NotFoundError,
     OgaError,
+    OutOfMemoryError,
     PromptTooLongError,
     QueueFullError,
     ResourceExhaustedError,
     UnsupportedError,
 )
+from oga.event import FailureKind
 
 LONGEST_MESSAGE = 600
 RETRY_SECONDS = 1
 TYPES = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
-# The engine's words for fields of requests, where they differ; None for what no request has. A route names its own for
-# what is called differently there, in `request.state.fields`.
+# What the engine calls otherwise than requests do; None for what no request has. A route names its own for what is
+# called differently there, in `request.state.fields`.
 FIELDS: dict[str, str | None] = {
     "stop_tokens": "stop_token_ids",
     "stop_strings": "stop",
-    "max_generated_tokens": "max_tokens",
-    "min_generated_tokens": "min_tokens",
+    "max_new_tokens": "max_tokens",
+    "min_new_tokens": "min_tokens",
     "delimited_guidance": "tools",
     "do_sample": None,
     "tokens": None,
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Meaning:
+    """What an error of the engine is over HTTP."""
+
+    status: int
+    code: str | None
+    """``error.code``; None for a value that is not acceptable, of which ``error.param`` says enough."""
+    is_passing: bool = False
+    """Whether the same request may do later."""
+
+
+MEANINGS: dict[type[OgaError], Meaning] = {
+    PromptTooLongError: Meaning(400, "context_length_exceeded"),
+    InvalidArgumentError: Meaning(400, None),
+    UnsupportedError: Meaning(400, "unsupported"),
+    MissingFileError: Meaning(400, "unsupported"),
+    NotFoundError: Meaning(404, "not_found"),
+    InvalidStateError: Meaning(409, "busy"),
+    QueueFullError: Meaning(429, "queue_full", is_passing=True),
+    EngineClosedError: Meaning(503, "shutting_down", is_passing=True),
+    ResourceExhaustedError: Meaning(503, "out_of_capacity", is_passing=True),
+    OutOfMemoryError: Meaning(500, "out_of_memory"),
+    FileAccessError: Meaning(500, "io_error"),
+    ModelError: Meaning(500, "model_error"),
+    EngineUnhealthyError: Meaning(500, "engine_unhealthy"),
+    InternalError: Meaning(500, "internal"),
+    OgaError: Meaning(500, "internal"),
+}
+"""By class; a class that is not here means what its nearest base does."""
+
+FAILURES: dict[FailureKind, Meaning] = {
+    FailureKind.BAD_LOGITS: Meaning(500, "bad_logits"),
+    FailureKind.NO_ALLOWED_TOKEN: Meaning(400, "no_allowed_token"),
+    FailureKind.GRAMMAR_FAILED: Meaning(400, "grammar_failed"),
+    FailureKind.NEVER_FITS: Meaning(400, "never_fits"),
+    FailureKind.EXECUTION: Meaning(500, "execution"),
+    FailureKind.CONTRACT: Meaning(500, "contract"),
+}
+"""Of a turn that began and failed: 400 where the request is the cause, 500 where the model or the engine is."""
+
 log = logging.getLogger("oga.server")
 
 
@@ -83,35 +130,24 @@ def refused(message: str, param: str | None = None, code: str | None = None) -> 
 
 def of_oga(error: OgaError, fields: Mapping[str, str] | None = None) -> ApiError:
     """What an error of the engine means to a client; ``fields`` are what a route calls the engine's options."""
-    message, param = _in_words_of_requests(error, fields or {})
-    if isinstance(error, QueueFullError):
-        return ApiError(429, message, code="queue_full", headers={"Retry-After": str(RETRY_SECONDS)})
-    if isinstance(error, EngineClosedError):
-        return ApiError(503, message, code="shutting_down", headers={"Retry-After": str(RETRY_SECONDS)})
-    if isinstance(error, InvalidArgumentError):
-        return refused(message, param, "context_length_exceeded" if isinstance(error, PromptTooLongError) else None)
-    if isinstance(error, UnsupportedError | MissingFileError):
-        return refused(message, param, code="unsupported")
-    if isinstance(error, InvalidStateError):
-        return ApiError(409, message, code="busy")
-    if isinstance(error, NotFoundError):
-        return ApiError(404, message, code="not_found")
-    if isinstance(error, ResourceExhaustedError):
-        return ApiError(503, message, code="out_of_capacity", headers={"Retry-After": str(RETRY_SECONDS)})
-    return ApiError(500, message, code=error.code.name.lower())
+    meaning = meaning_of(error)
+    param = _param(error.field, fields or {}) if meaning.status < 500 else None
+    # The engine's sentence goes as it is. Where the request has another name for what it is about, that one leads.
+    message = str(error) if param in (None, error.field) else f"{param}: {error}"
+    headers = {"Retry-After": str(RETRY_SECONDS)} if meaning.is_passing else None
+    return ApiError(meaning.status, message, param=param, code=meaning.code, headers=headers)
 
 
-def _in_words_of_requests(error: OgaError, fields: Mapping[str, str]) -> tuple[str, str | None]:
-    """The message and the field that it is about.
+def meaning_of(error: OgaError) -> Meaning:
+    """The status and the code: by why a turn failed, else by class."""
+    if error.failure is not None:
+        return FAILURES[error.failure]
+    return next(MEANINGS[kind] for kind in type(error).__mro__ if kind in MEANINGS)
 
-    Options are called by the names that requests have only in messages that begin with one: those are the engine's own
-    words to the end, while others may quote what the client gave.
-    """
-    message, names = str(error), FIELDS | dict(fields)
-    param = None if error.field is None else names.get(error.field, error.field)
-    if param is not None and message.startswith(f"{error.field} ") and error.field in OPTIONS:
-        message = re.sub(r"\w+", lambda word: (word[0] in OPTIONS and names.get(word[0])) or word[0], message)
-    return message, param
+
+def _param(field: str | None, fields: Mapping[str, str]) -> str | None:
+    """The field of the request for one of the engine's; one that neither table has keeps its name."""
+    return None if field is None else fields.get(field, FIELDS.get(field, field))
 
 
 def install(app: FastAPI) -> None:

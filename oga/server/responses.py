@@ -155,7 +155,7 @@ async def create_response(request: Request, who: Annotated[Caller, Depends(calle
         except BaseException:
             await responding.forget()
             raise
-        return EventStream(_events(responding), request.app.state.settings.keep_alive_seconds)
+        return EventStream(request, _events(responding))
     return await unless_gone(request, _whole(responding))
 
 
@@ -192,8 +192,9 @@ async def _prepare(request: Request, body: ResponseRequest, who: Caller) -> Resp
     guided_by = use.guided_by(settings, "text.format")
     request.state.fields = {
         "tokens": "input",
+        "messages": "input",
         "guidance": guided_by or "text.format",
-        "max_generated_tokens": "max_output_tokens",
+        "max_new_tokens": "max_output_tokens",
     }
     encode = prompts.encoder(engine, tools, None)
     first = [] if body.instructions is None else [{"role": "system", "content": body.instructions}]
@@ -206,7 +207,7 @@ async def _prepare(request: Request, body: ResponseRequest, who: Caller) -> Resp
     shared = previous is not None and conversation is previous.conversation
     before = len(conversation.turns) if shared else None
     stream = conversation.stream_encoded(messages, lambda whole: encode([*first, *whole]), **(settings | use.settings))
-    choices = Choices([stream], model, state.metrics, request.state.note, guided_by)
+    choices = Choices([stream], model, state.metrics, request.state.note)
     reader = use.reader(engine.model.tokenizer)
     return Responding(body, who, model, engine, conversation, before, choices, reader, state.responses)
 

@@ -5,36 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from oga.server.errors import refused
+from oga.server.schemas.sampler import SamplerFields
 
 if TYPE_CHECKING:
     from oga.server.schemas.common import Sampling
 
-SAME_NAMES = (
-    "temperature",
-    "top_p",
-    "frequency_penalty",
-    "presence_penalty",
-    "top_k",
-    "min_p",
-    "typical_p",
-    "top_n_sigma",
-    "xtc_probability",
-    "xtc_threshold",
-    "repetition_penalty",
-    "no_repeat_ngram_size",
-    "dry_multiplier",
-    "dry_base",
-    "dry_allowed_length",
-    "dry_range",
-    "ignore_eos",
-)
 SEED_STRIDE = 0x9E3779B97F4A7C15  # an odd number far from small ones: the seeds of choices never meet
 SEEDS = 2**64
 
 
 def options(body: Sampling, max_tokens: int | None) -> dict[str, Any]:
     """Keywords of :meth:`oga.AsyncEngine.stream` for all choices of a request."""
-    found: dict[str, Any] = {name: getattr(body, name) for name in SAME_NAMES}
+    found: dict[str, Any] = {name: getattr(body, name) for name in SamplerFields.__annotations__}
     found["max_new_tokens"] = max_tokens
     found["min_new_tokens"] = body.min_tokens
     found["stop_strings"] = stop_strings(body)

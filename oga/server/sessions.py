@@ -172,6 +172,7 @@ async def rewind_session(request: Request, session_id: str, who: Annotated[Calle
     body = await read(request, RewindRequest)
     session = request.app.state.sessions.take(session_id, who)
     session.check_free()
+    request.state.fields = {"number": "turn"}
     await session.conversation.rewind(body.turn)
     return JSONResponse(session.describe())
 

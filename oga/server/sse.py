@@ -37,12 +37,13 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[bytes, None], keep_alive_seconds: float, end: bytes = b"") -> None:
+    def __init__(self, request: Request, events: AsyncGenerator[bytes, None], end: bytes = b"") -> None:
         """``end`` follows the last event, also after an error."""
         super().__init__(headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._events = events
-        self._keep_alive_seconds = keep_alive_seconds
+        self._keep_alive_seconds: float = request.app.state.settings.keep_alive_seconds
+        self._fields: dict[str, str] = request.state.fields
         self._end = end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,7 +82,7 @@ class EventStream(Response):
                     return
                 yield piece
         except OgaError as error:
-            yield event(of_oga(error).body)
+            yield event(of_oga(error, self._fields).body)
         except ApiError as error:
             yield event(error.body)
         finally:

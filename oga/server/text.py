@@ -46,5 +46,6 @@ async def detokenize(request: Request, _: Annotated[Caller, Depends(caller)]) ->
     """The text of token ids, special tokens included unless the request says otherwise."""
     body = await read(request, DetokenizeRequest)
     _, engine = request.app.state.registry.find(body.model)
+    request.state.fields = {"tokens": "tokens"}
     decode = partial(engine.model.tokenizer.decode, body.tokens, skip_special_tokens=bool(body.skip_special_tokens))
     return JSONResponse({"object": "text", "text": await engine.run_on_text_thread(decode)})

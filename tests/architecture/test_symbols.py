@@ -22,6 +22,11 @@ NOT_IN_PYTHON = {
     "OgaTokenizerStreamDecode": "loses NUL characters; Python decodes by OgaTokenizerStreamDecodeTokens",
 }
 
+# Functions that the C++ headers do without, and why.
+NOT_IN_CPP = {
+    "OgaTokenizerStreamDecode": "loses NUL characters; C++ decodes by OgaTokenizerStreamDecodeTokens",
+}
+
 
 def declared(root: Path) -> dict[str, Path]:
     """Returns every public function and the header that declares it."""
@@ -89,6 +94,26 @@ def reach_violations(root: Path, exceptions: dict[str, str] = NOT_IN_PYTHON) -> 
     return found
 
 
+def cpp_violations(root: Path, exceptions: dict[str, str] = NOT_IN_CPP) -> list[str]:
+    """Returns the functions of the ledger that no C++ header calls, and needless exceptions."""
+    wrappers = sorted((root / "include" / "oga").glob("*.hpp"))
+    called = {name for path in wrappers for name in re.findall(r"\bOga\w+", path.read_text(encoding="utf-8"))}
+    ledger = (root / "include" / "oga" / "symbols.txt").read_text(encoding="utf-8").split()[::2]
+    found = [
+        f"no header of include/oga/*.hpp calls {name}: give the noun's C++ class a method for it, and test it in "
+        "tests/capi/hpp_test.cpp"
+        for name in ledger
+        if name not in called and name not in exceptions
+    ]
+    found += [
+        f"include/oga/*.hpp calls {name}: remove it from NOT_IN_CPP" for name in sorted(called & exceptions.keys())
+    ]
+    found += [
+        f"symbols.txt has no {name}: remove it from NOT_IN_CPP" for name in sorted(exceptions.keys() - set(ledger))
+    ]
+    return found
+
+
 def test_the_ledger_equals_the_headers(root: Path) -> None:
     assert_none(ledger_violations(root))
 
@@ -97,11 +122,16 @@ def test_every_function_is_reachable_from_python_and_documented(root: Path) -> N
     assert_none(reach_violations(root))
 
 
+def test_every_function_is_called_by_the_cpp_headers(root: Path) -> None:
+    assert_none(cpp_violations(root))
+
+
 HEADER = "/** Ends it. */\nOGA_EXPORT void OGA_API_CALL OgaDestroyThing(OgaThing* thing);\n"
 TREE = {
     "CMakeLists.txt": "project(oga VERSION 0.2.0 LANGUAGES C)\n",
     "include/oga/thing.h": HEADER,
     "include/oga/symbols.txt": "OgaDestroyThing 0.1\n",
+    "include/oga/oga.hpp": "class Thing : public Handle<OgaThing, OgaDestroyThing> {};\n",
     "oga/thing.py": "lib.OgaDestroyThing(pointer)\n",
     "docs/reference/thing.rst": ".. c:autodoc:: oga/thing.h\n",
 }
@@ -109,7 +139,7 @@ TREE = {
 
 def test_a_complete_tree_passes(plant: Plant) -> None:
     tree = plant(TREE)
-    assert ledger_violations(tree) + reach_violations(tree) == []
+    assert ledger_violations(tree) + reach_violations(tree) + cpp_violations(tree, {}) == []
 
 
 def test_an_exception_that_is_not_needed_is_caught(plant: Plant) -> None:
@@ -143,3 +173,16 @@ def test_a_function_without_python_docs_or_comment_is_caught(plant: Plant) -> No
     assert "oga/ never calls OgaDestroyThing" in found
     assert "needs a /** comment */" in found
     assert "must contain `.. c:autodoc:: oga/thing.h`" in found
+
+
+def test_a_function_that_no_cpp_header_calls_is_caught(plant: Plant) -> None:
+    tree = plant(TREE | {"include/oga/oga.hpp": "class Thing {};\n"})
+    assert "calls OgaDestroyThing: give the noun's C++ class a method" in cpp_violations(tree, {})[0]
+    assert cpp_violations(tree, {"OgaDestroyThing": "a reason"}) == []
+
+
+def test_an_exception_of_cpp_that_is_not_needed_is_caught(plant: Plant) -> None:
+    assert cpp_violations(plant(TREE), {"OgaDestroyThing": "no reason", "OgaGone": "no reason"}) == [
+        "include/oga/*.hpp calls OgaDestroyThing: remove it from NOT_IN_CPP",
+        "symbols.txt has no OgaGone: remove it from NOT_IN_CPP",
+    ]

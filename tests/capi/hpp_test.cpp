@@ -4,12 +4,15 @@
 #include <oga/tokenizer.hpp>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "support/temp_folder.h"
 #include "support/test_data.h"
 
 namespace {
@@ -209,6 +212,13 @@ TEST_F(Hpp, Lists) {
   const oga::StringArray strings({"a", "b"});
   EXPECT_EQ(strings.size(), 2u);
   EXPECT_EQ(strings[1], "b");
+  EXPECT_EQ(oga::StringArray(std::vector<std::string>{}).size(), 0u);
+  EXPECT_EQ(CodeOf(
+                [] {
+                  oga::StringArray strings({"a", std::string("a\0b", 3)});
+                },
+                "NUL"),
+            OgaStatusCode_InvalidArgument);
   EXPECT_EQ(CodeOf([&] { strings[2]; }), OgaStatusCode_InvalidArgument);
 }
 
@@ -228,10 +238,53 @@ TEST_F(Hpp, Text) {
   EXPECT_EQ(CodeOf([&] { tokenizer.ApplyChatTemplate("[]", "template"); }, "messages"), OgaStatusCode_InvalidArgument);
 }
 
+constexpr const char* kRoles = R"({"model": {"type": "t", "vocab_size": 430, "context_length": 8,
+    "bos_token_id": 0, "eos_token_id": [2, 7], "pad_token_id": 9, "bot_token_id": 11, "eot_token_id": 12,
+    "bor_token_id": 13, "eor_token_id": 14, "decoder": {"filename": "m", "num_hidden_layers": 1,
+    "num_attention_heads": 1, "num_key_value_heads": 1, "head_size": 1}}})";
+
+TEST_F(Hpp, TokensWithARole) {
+  const oga::test::TempFolder folder;
+  std::filesystem::copy(oga::test::TextFolder("byte_level"), folder.path());
+  std::ofstream(folder.path() / "genai_config.json") << kRoles;
+  const oga::Tokenizer named(folder.path().native());
+  const oga::Tokenizer nameless(oga::test::TextFolder("byte_level"));
+  const std::tuple<int32_t (oga::Tokenizer::*)() const, int32_t, std::string> roles[] = {
+      {&oga::Tokenizer::bos_token_id, 0, "model.bos_token_id"},
+      {&oga::Tokenizer::pad_token_id, 9, "model.pad_token_id"},
+      {&oga::Tokenizer::bot_token_id, 11, "model.bot_token_id"},
+      {&oga::Tokenizer::eot_token_id, 12, "model.eot_token_id"},
+      {&oga::Tokenizer::bor_token_id, 13, "model.bor_token_id"},
+      {&oga::Tokenizer::eor_token_id, 14, "model.eor_token_id"}};
+  for (const auto& [role, id, field] : roles) {
+    EXPECT_EQ((named.*role)(), id) << field;
+    try {
+      (nameless.*role)();
+      ADD_FAILURE() << field << ": the folder names no such token";
+    } catch (const oga::Error& error) {
+      EXPECT_EQ(error.code(), OgaStatusCode_NotFound);
+      EXPECT_EQ(error.field(), field);
+    }
+  }
+  EXPECT_EQ(named.eos_token_ids(), (Tokens{2, 7}));
+  EXPECT_EQ(nameless.eos_token_ids(), Tokens{});
+}
+
+TEST_F(Hpp, TheBytesOfTokensAddUpToTheText) {
+  const oga::Tokenizer tokenizer(oga::test::TextFolder("llama3"));
+  std::string text;
+  for (const int32_t token : tokenizer.Encode("hi 🙂")) text += tokenizer.token_bytes(token);
+  EXPECT_EQ(text, "hi 🙂");
+  EXPECT_EQ(tokenizer.token_bytes(-1), "");
+}
+
 TEST_F(Hpp, TheLibrary) {
   EXPECT_EQ(oga::ApiVersion(), OGA_API_VERSION);
   EXPECT_NE(oga::OrtVersion().find("libonnxruntime"), std::string::npos);
   EXPECT_FALSE(oga::CpuIsa().empty());
+  oga::SetLlguidanceLibrary("no/such/library.so");
+  EXPECT_NE(CodeOf([] { oga::LlguidanceVersion(); }, "no/such/library.so"), OgaStatusCode_Ok);
+  oga::SetLlguidanceLibrary("");
   EXPECT_EQ(CodeOf([] { oga::SetLog("nothing", true); }, "'nothing'"), OgaStatusCode_InvalidArgument);
   oga::SetLogCallback(nullptr);
   EXPECT_EQ(CodeOf([] { oga::SetOrtLibrary("other.so"); }, "already in use"), OgaStatusCode_InvalidState);

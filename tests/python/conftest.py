@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_models import LIMITS, tiny_folder
+from tiny_models import LIMITS, failing_folder, poisoned_folder, tiny_folder
 
 import oga
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.append(str(TESTS / "models"))
 
-__all__ = ["tiny_folder"]
+__all__ = ["failing_folder", "poisoned_folder", "tiny_folder"]
 
 
 @pytest.fixture(scope="session")
@@ -45,22 +45,6 @@ def long_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("long")
     source = write_tiny_llama(home / "source", max_position_embeddings=512)
     return export.convert(source, home / "model", precision="int8").folder
-
-
-@pytest.fixture(scope="session")
-def poisoned_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose logits are NaN after token 300 or the letter Z, and of no harm to anything else."""
-    from safetensors.numpy import load_file, save_file
-    from tiny_llama import tiny_tokenizer, write_tiny_llama
-
-    from oga import export
-
-    home = tmp_path_factory.mktemp("poisoned")
-    source = write_tiny_llama(home / "source", tie_word_embeddings=False)
-    weights = load_file(source / "model.safetensors")
-    weights["model.embed_tokens.weight"][[300, tiny_tokenizer(512).token_to_id("Z")]] = float("nan")
-    save_file(weights, source / "model.safetensors", metadata={"format": "pt"})
-    return export.convert(source, home / "model", precision="fp32").folder
 
 
 @pytest.fixture(scope="session")

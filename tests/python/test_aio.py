@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -233,15 +232,6 @@ async def test_one_failing_turn_does_not_touch_the_others(poisoned_folder: Path)
         assert good.token_ids == wanted.token_ids
         assert engine.error is None
         await assert_all_returned(engine)
-
-
-@pytest.fixture(scope="session")
-def failing_folder(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that fails to run, for good, when it meets a token id above 399."""
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "conformance"))
-    from failing_model import write_failing_model
-
-    return write_failing_model(tiny_folder, tmp_path_factory.mktemp("failing") / "model")
 
 
 @pytest.mark.usefixtures("slow_steps")

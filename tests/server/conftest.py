@@ -19,9 +19,12 @@ sys.path.append(str(TESTS / "models"))
 sys.path.append(str(TESTS / "python"))
 
 from running import BOS, ENGINE, Running, plain_client, started  # noqa: E402
+from tiny_models import poisoned_folder, tiny_folder  # noqa: E402
 
 from oga import export  # noqa: E402
 from oga.server import ModelSource, ServerSettings  # noqa: E402
+
+__all__ = ["poisoned_folder", "tiny_folder"]
 
 EMOJI = "🙂".encode()
 # The last character of a prompt chooses what is said; what no script holds leads nowhere.

@@ -14,6 +14,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from running import Running
 
+from oga.server.schemas.sampler import SamplerFields
+
 WIDE, PHONE = {"width": 1100, "height": 720}, {"width": 390, "height": 780}
 
 
@@ -175,6 +177,28 @@ def test_settings_and_the_system_prompt_reach_the_server(page: Page, server: Run
     expect(page.locator(".speed")).to_have_text(re.compile("^2 tokens"))
     page.reload()
     expect(page.locator("[name=temperature]")).to_have_value("0.5")
+
+
+def test_every_sampler_field_is_a_setting_of_its_kind(page: Page) -> None:
+    listed = page.locator("#settings .pairs [name]").evaluate_all("fields => fields.map(field => field.name)")
+    assert set(listed) == {*SamplerFields.__annotations__, "seed", "max_tokens"}
+    assert len(set(listed)) == len(listed)
+    page.locator("summary").click()
+    page.locator("[name=max_tokens]").fill("3")
+    page.locator("[name=dry_range]").fill("5")
+    page.locator("[name=presence_penalty]").fill("-0.25")
+    page.locator("[name=repetition_penalty]").fill("0")  # which its range excludes, so it is not sent
+    page.locator("[name=ignore_eos]").select_option("true")
+    with page.expect_request("**/v1/chat/completions") as caught:
+        ask(page, "x")
+    finished(page, 1)
+    sent = caught.value.post_data_json
+    assert {name: sent[name] for name in sent if name in listed} == {
+        "max_tokens": 3,
+        "dry_range": 5,
+        "presence_penalty": -0.25,
+        "ignore_eos": True,
+    }
 
 
 def test_an_error_is_said_and_the_message_comes_back(page: Page) -> None:

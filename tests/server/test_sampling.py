@@ -10,7 +10,8 @@ import httpx
 import pytest
 from running import Running
 
-from oga.server.schemas.common import Ignored, Sampling
+from oga.server.schemas.common import Sampling
+from oga.server.schemas.strict import Ignored
 
 VOCABULARY = 512
 GREEDY: dict[str, Any] = {"temperature": 0}

@@ -14,10 +14,10 @@ from oga.server.schemas.common import (
     ResponseFormat,
     Sampling,
     StreamOptions,
-    Strict,
     ToolChoice,
     Tools,
 )
+from oga.server.schemas.strict import Strict
 
 MAX_MESSAGES = 4096
 

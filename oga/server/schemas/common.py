@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
+
+from oga.server.schemas.sampler import SamplerFields
+from oga.server.schemas.strict import Strict
 
 INT64_MAX = 2**63 - 1
 UINT64_MAX = 2**64 - 1
@@ -22,63 +24,16 @@ Priority = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Identity = Annotated[str, Field(min_length=1, max_length=80)]
 
 
-class Strict(BaseModel):
-    """A part of a request."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        hide_input_in_errors=True,
-        json_schema_extra={"additionalProperties": {"type": "null"}},
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_unknown_nulls(cls, given: Any) -> Any:
-        """A field that is not known here but null asks for nothing: clients write all fields that they know."""
-        if not isinstance(given, Mapping):
-            return given
-        known = {field.alias or name for name, field in cls.model_fields.items()}
-        return {name: value for name, value in given.items() if value is not None or name in known}
-
-
-class Ignored(Strict):
-    """Fields of OpenAI's API that say nothing to this server; they are accepted and have no effect."""
-
-    user: str | None = Field(None, max_length=512)
-    safety_identifier: str | None = Field(None, max_length=512)
-    prompt_cache_key: str | None = Field(None, max_length=512)
-    metadata: dict[str, str] | None = Field(None, max_length=64)
-    service_tier: Literal["auto", "default"] | None = None
-
-
-class Sampling(Ignored):
+class Sampling(SamplerFields):
     """How the next token is chosen. The page "Sampling options" of the documentation says what each does."""
 
     model: str | None = Field(None, max_length=256, description="The first model of the server when it is not given.")
-    temperature: float | None = Field(None, ge=0, le=100)
-    top_p: float | None = Field(None, ge=0, le=1)
     seed: int | None = Field(None, ge=-(2**63), le=INT64_MAX)
     stop: StopString | Annotated[list[StopString], Field(max_length=MAX_STOP_STRINGS, fail_fast=True)] | None = None
-    frequency_penalty: float | None = Field(None, ge=-2, le=2)
-    presence_penalty: float | None = Field(None, ge=-2, le=2)
     logit_bias: dict[Annotated[str, Field(max_length=12)], Annotated[float, Field(ge=-100, le=100)]] | None = Field(
         None, max_length=MAX_LOGIT_BIASES, description="Biases by token id."
     )
-    top_k: int | None = Field(None, ge=0, le=2**31 - 1)
-    min_p: float | None = Field(None, ge=0, le=1)
-    typical_p: float | None = Field(None, ge=0, le=1)
-    top_n_sigma: float | None = Field(None, ge=0, le=1000)
-    xtc_probability: float | None = Field(None, ge=0, le=1)
-    xtc_threshold: float | None = Field(None, ge=0, le=1)
-    repetition_penalty: float | None = Field(None, gt=0, le=100)
-    no_repeat_ngram_size: int | None = Field(None, ge=0, le=2**16)
-    dry_multiplier: float | None = Field(None, ge=0, le=100)
-    dry_base: float | None = Field(None, ge=1, le=100)
-    dry_allowed_length: int | None = Field(None, ge=1, le=2**16)
-    dry_range: int | None = Field(None, ge=0, le=2**31 - 1)
     min_tokens: int | None = Field(None, ge=0, le=INT64_MAX)
-    ignore_eos: bool | None = None
     stop_token_ids: (
         Annotated[list[Annotated[int, Field(ge=0, le=2**31 - 1)]], Field(max_length=64, fail_fast=True)] | None
     ) = None

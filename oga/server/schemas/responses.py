@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from oga.server.schemas.common import INT64_MAX, MAX_TOOLS, Identity, Ignored, Name, Strict
+from oga.server.schemas.common import INT64_MAX, MAX_TOOLS, Identity, Name
+from oga.server.schemas.strict import Ignored, Strict
 
 
 class InputText(Strict):
@@ -121,7 +122,7 @@ class ResponseRequest(Ignored):
     instructions: str | None = None
     previous_response_id: Identity | None = None
     max_output_tokens: int | None = Field(None, ge=1, le=INT64_MAX)
-    temperature: float | None = Field(None, ge=0, le=2)
+    temperature: float | None = Field(None, ge=0, le=2)  # bounds of OpenAI's API, within those of the sampling table
     top_p: float | None = Field(None, ge=0, le=1)
     stream: bool | None = None
     store: bool | None = None

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from oga.server.schemas.chat import Message, SystemMessage
-from oga.server.schemas.common import INT64_MAX, Priority, Strict, Tools
+from oga.server.schemas.common import INT64_MAX, Priority, Tools
+from oga.server.schemas.strict import Strict
 
 
 class SessionRequest(Strict):

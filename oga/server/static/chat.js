@@ -4,7 +4,6 @@
 
 const one = (selector, root = document) => root.querySelector(selector);
 const state = { session: null, turns: [], answering: null };
-const SETTINGS = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed", "max_tokens"];
 const GAUGE_MILLISECONDS = 2000;
 
 // --- the server
@@ -164,9 +163,10 @@ async function ensureSession() {
 
 function sampling() {
   const found = {};
-  for (const name of SETTINGS) {
-    const field = one(`#settings [name=${name}]`);
-    if (field.value !== "" && field.checkValidity()) found[name] = Number(field.value);
+  for (const field of document.querySelectorAll("#settings .pairs [name]")) {
+    if (field.value !== "" && field.checkValidity()) {
+      found[field.name] = field.type === "number" ? Number(field.value) : field.value === "true";
+    }
   }
   return found;
 }
