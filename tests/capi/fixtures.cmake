@@ -35,7 +35,7 @@ oga_add_test(capi_plugin_test $<TARGET_FILE:oga>)
 add_executable(test_capi_remote $<TARGET_OBJECTS:test_capi> $<TARGET_OBJECTS:oga>)
 target_link_libraries(test_capi_remote PRIVATE test_worlds oga_core GTest::gtest_main)
 add_dependencies(test_capi_remote test_capi)
-oga_run_on_remote_device(test_capi_remote test_capi_remote)
+oga_run_on_remote_device(test_capi test_capi_remote)
 
 # The boundary over the scripted executor: what only happens when executions or allocations fail.
 file(GLOB boundary_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/capi/boundary/*.cpp)
