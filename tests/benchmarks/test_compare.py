@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import compare as comparing
 import pytest
 
 COMPARE = Path(__file__).resolve().parents[2] / "tools" / "bench" / "compare.py"
@@ -56,6 +57,29 @@ def test_engines_are_measured_side_by_side(tmp_path: Path) -> None:
     assert [line.split()[0] for line in loading[1:3]] == ["one", "two"]
     runs = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["runs"]
     assert [run["measures"]["generated_tokens"] for run in runs] == [128, 128]
+
+
+def test_the_ratios_of_a_run_are_paired_by_round() -> None:
+    rates = {"old": {0: 100.0, 1: 50.0, 2: 10.0}, "new": {0: 110.0, 1: 50.0, 3: 7.0}}
+    runs = [
+        {
+            "engine": name,
+            "workload": "W1",
+            "round": number,
+            "ok": True,
+            "measures": {"generated_tokens_per_second": rate},
+        }
+        for name, rounds in rates.items()
+        for number, rate in rounds.items()
+    ]
+    assert comparing.paired({"runs": runs}, "W1", "new", "old") == [1.0, 1.1]
+    assert comparing.paired({"runs": runs}, "W2", "new", "old") == []
+
+
+def test_the_interval_of_a_median_holds_with_95_percent() -> None:
+    assert comparing.median_interval([1.0] * 5) is None
+    assert comparing.median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) == (1.0, 6.0)
+    assert comparing.median_interval([float(number) for number in range(1, 13)]) == (3.0, 10.0)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import select
 import shutil
@@ -172,6 +173,43 @@ def medians(results: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
     return table
 
 
+def paired(results: dict[str, Any], workload: str, name: str, baseline: str) -> list[float]:
+    """The ratios of an engine's throughput to another one's, round by round, in ascending order."""
+    found: dict[str, dict[int, float]] = {}
+    for each in results["runs"]:
+        if each["workload"] == workload and each["ok"]:
+            rate = each["measures"]["generated_tokens_per_second"]
+            found.setdefault(each["engine"], {})[each["round"]] = rate
+    first, own = found.get(baseline, {}), found.get(name, {})
+    return sorted(own[number] / first[number] for number in own.keys() & first.keys())
+
+
+def median_interval(ordered: list[float]) -> tuple[float, float] | None:
+    """The 95% interval of the median of ``ordered``, by the binomial distribution of how many lie below it.
+
+    None for fewer than six numbers, of which no interval is that sure.
+    """
+    count, below, rank = len(ordered), 0.0, 0
+    while rank < count // 2 and below + math.comb(count, rank) / 2**count <= 0.025:
+        below += math.comb(count, rank) / 2**count
+        rank += 1
+    return (ordered[rank - 1], ordered[count - rank]) if rank else None
+
+
+def show_pairs(results: dict[str, Any]) -> None:
+    """Prints the medians of the paired ratios to the first engine, with their 95% intervals."""
+    first, *others = [name for name, hello in results["engines"].items() if hello["ok"]] or [""]
+    for name in others:
+        print(f"\n{name} to {first}, round by round: the median of the ratios of tokens/s, and its 95% interval")
+        for workload in NAMES:
+            ratios = paired(results, workload, name, first)
+            if not ratios:
+                continue
+            interval = median_interval(ratios)
+            sure = f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else "needs six rounds"
+            print(f"{workload:<8}{statistics.median(ratios):>8.3f}   {sure}")
+
+
 def show(results: dict[str, Any], baseline: dict[str, Any] | None) -> None:
     """Prints a table per workload; the ratio is of tokens per second."""
     reference = medians(baseline) if baseline else None
@@ -227,6 +265,7 @@ def main() -> int:
     results = run(engines, names, arguments.rounds, arguments.threads)
     show(results, json.loads(arguments.baseline.read_text(encoding="utf-8")) if arguments.baseline else None)
     show_engines(results)
+    show_pairs(results)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return 0 if any(each["ok"] for each in results["runs"]) else 1
