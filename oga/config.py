@@ -12,7 +12,7 @@ from oga._native.arguments import c_text, path_bytes
 from oga._native.check import create
 from oga._native.handle import Handle
 from oga._native.loader import lib
-from oga.errors import OF_FILES, InvalidArgumentError
+from oga.errors import OF_FILES, InvalidArgumentError, called
 
 __all__ = ["Config"]
 
@@ -57,7 +57,8 @@ class Config(Handle):
                 settings = json.dumps(settings, allow_nan=False)
             except (TypeError, ValueError) as error:
                 raise InvalidArgumentError(f"settings cannot be written as JSON: {error}", field="settings") from None
-        self._call(lib.OgaConfigOverlay, c_text(settings, "settings"))
+        with called(json="settings"):
+            self._call(lib.OgaConfigOverlay, c_text(settings, "settings"))
 
     def clear_providers(self) -> None:
         """Removes every execution provider; the model then runs on the CPU."""

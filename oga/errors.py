@@ -170,6 +170,17 @@ def about(field: str) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def called(**names: str) -> Iterator[None]:
+    """Lets errors of a block have the caller's names: ``called(config_path="source")``, where C has the first one."""
+    try:
+        yield
+    except OgaError as error:
+        if error.field in names:
+            error.field = names[error.field]
+        raise
+
+
 # The classes of status codes. Those of a call come before: a missing file is told from any other thing not found, and
 # an input that is too long from any other length.
 Classes: TypeAlias = "Mapping[tuple[int, str | None], type[OgaError]]"
@@ -194,7 +205,7 @@ OF_FILES: Classes = {(StatusCode.NOT_FOUND, None): MissingFileError}
 OF_PROMPTS: Classes = {(StatusCode.INVALID_ARGUMENT, "input_ids_count"): PromptTooLongError}
 
 # What C calls otherwise than Python.
-NAMES = {"input_ids_count": "tokens"}
+NAMES = {"input_ids": "tokens", "input_ids_count": "tokens"}
 
 
 def error_of(code: int, field: str | None, message: str, classes: Classes | None = None) -> OgaError:

@@ -12,7 +12,7 @@ from oga._native.check import create, take_string
 from oga._native.handle import Handle, borrowed
 from oga._native.loader import lib
 from oga.config import Config
-from oga.errors import OF_FILES
+from oga.errors import OF_FILES, called
 
 if TYPE_CHECKING:
     from oga.chat import ChatTemplate
@@ -40,7 +40,8 @@ class Model(Handle):
             self._path = source.path
         else:
             path = path_bytes(source, "source")
-            pointer = create("OgaModel", lib.OgaCreateModel, path, classes=OF_FILES)
+            with called(config_path="source"):
+                pointer = create("OgaModel", lib.OgaCreateModel, path, classes=OF_FILES)
             self._path = Path(os.fsdecode(path))
         super().__init__(pointer)
         self._text_lock = threading.Lock()

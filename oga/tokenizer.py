@@ -25,6 +25,7 @@ from oga.errors import (
     NotFoundError,
     OgaError,
     UnsupportedError,
+    called,
 )
 from oga.sequences import Sequences
 
@@ -81,7 +82,8 @@ class Tokenizer(Handle):
             self._folder = source.path
         else:
             path = arguments.path_bytes(source.path if isinstance(source, Model) else source, "source")
-            pointer = create("OgaTokenizer", lib.OgaCreateTokenizerFromPath, path, classes=OF_FILES)
+            with called(path="source"):
+                pointer = create("OgaTokenizer", lib.OgaCreateTokenizerFromPath, path, classes=OF_FILES)
             self._folder = Path(os.fsdecode(path))
         super().__init__(pointer)
         self._core_lock = threading.Lock()
@@ -283,7 +285,7 @@ class Tokenizer(Handle):
 
     def _encode_natively(self, text: str, add_special_tokens: bool) -> npt.NDArray[np.int32]:
         given = arguments.c_text(text, "text")
-        with Sequences() as sequences, self._guard:
+        with Sequences() as sequences, self._guard, called(str="text"):
             self._set_option("add_special_tokens", add_special_tokens)
             check(lib.OgaTokenizerEncode(self._pointer, given, sequences._pointer))
             return sequences[0]
@@ -372,7 +374,7 @@ def _load_core(folder: Path) -> tokenizers.Tokenizer:
         raise
     except Exception as error:
         _refuse_unknown_components(path)
-        raise InvalidArgumentError(f"{path} cannot be read as a tokenizer: {error}") from error
+        raise InvalidArgumentError(f"{path} cannot be read as a tokenizer: {error}", field=str(path)) from error
     # A length that some training run wanted must neither cut nor fill up what a program encodes.
     core.no_truncation()
     core.no_padding()
@@ -389,7 +391,9 @@ def _refuse_unknown_components(path: Path) -> None:
                 waiting += component
             elif isinstance(component, dict) and isinstance(component.get("type"), str):
                 if component["type"] not in known.split():
-                    raise UnsupportedError(f"{path}: the {member} {component['type']!r} is not supported.")
+                    raise UnsupportedError(
+                        f"{path}: the {member} {component['type']!r} is not supported.", field=str(path)
+                    )
                 waiting += [value for value in component.values() if isinstance(value, list)]
 
 
@@ -438,10 +442,11 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         raise MissingFileError(
             f"{path} does not exist. Text needs it; token ids work without. Convert the model again with "
-            "`oga convert`, or copy the file from where the model came from."
+            "`oga convert`, or copy the file from where the model came from.",
+            field=str(path),
         ) from None
     except OSError as error:
-        raise FileAccessError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise FileAccessError(f"{path} cannot be read: {error.strerror or error}.", field=str(path)) from error
 
 
 def read_text(path: Path) -> str:
@@ -449,7 +454,7 @@ def read_text(path: Path) -> str:
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidArgumentError(f"{path} is not UTF-8 text ({error}).") from None
+        raise InvalidArgumentError(f"{path} is not UTF-8 text ({error}).", field=str(path)) from None
 
 
 def read_optional_json(path: Path) -> dict[str, Any]:
@@ -459,7 +464,7 @@ def read_optional_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(read_text(path))
     except json.JSONDecodeError as error:
-        raise InvalidArgumentError(f"{path} is not valid JSON: {error}.") from None
+        raise InvalidArgumentError(f"{path} is not valid JSON: {error}.", field=str(path)) from None
     if not isinstance(value, dict):
-        raise InvalidArgumentError(f"{path} must hold a JSON object, not {type(value).__name__}.")
+        raise InvalidArgumentError(f"{path} must hold a JSON object, not {type(value).__name__}.", field=str(path))
     return value

@@ -1,7 +1,7 @@
 // The one exception type of liboga and the status codes it carries.
 //
 // Expected outcomes (a full pool, a stale turn id) are values; an `Error` is for what a caller has to be told.
-// Only `capi/boundary.h` catches; everything below lets it pass.
+// `capi/boundary.h` turns it into a result. Below, only those catch who can handle what they name, or add a word to it.
 #pragma once
 
 #include <cstdint>

@@ -29,6 +29,11 @@ std::string SystemReason(int error) {
   return std::generic_category().message(error);
 }
 
+const char* KindOfPath(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 ? KindOf(status.st_mode) : "nothing";
+}
+
 InputFile::InputFile(const std::string& path)
     : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
   struct stat status;

@@ -10,6 +10,9 @@ namespace oga::platform {
 // The system's words for an error number, in English whatever the locale is.
 std::string SystemReason(int error);
 
+// "a file", "a folder", "a pipe", "a socket" or "a device": what stands at a path, without opening it.
+const char* KindOfPath(const std::string& path);
+
 // A file that is open for reading, owned by whoever reads it. Opening never waits, so a pipe in a file's place is seen
 // for what it is.
 class InputFile {
@@ -25,7 +28,7 @@ class InputFile {
   // Why it is not open, or why the last read failed.
   std::string reason() const { return SystemReason(error_); }
 
-  // "a file", "a folder", "a pipe", "a socket" or "a device"; of an open one.
+  // As KindOfPath says it; of an open one.
   const char* kind() const { return kind_; }
   bool is_regular() const { return is_regular_; }
   uint64_t size_bytes() const { return size_bytes_; }

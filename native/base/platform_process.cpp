@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 
@@ -36,6 +37,8 @@ uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
 }
+
+void SetEnvironmentDefault(const char* name, const char* value) noexcept { ::setenv(name, value, /*overwrite=*/0); }
 
 bool RequestTileState() noexcept {
 #if defined(__x86_64__) && defined(__linux__)

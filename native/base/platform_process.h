@@ -18,6 +18,9 @@ std::optional<uint64_t> AddressSpaceLimit();
 
 uint64_t PageBytes();
 
+// Sets an environment variable that is not set.
+void SetEnvironmentDefault(const char* name, const char* value) noexcept;
+
 // Asks for the state of AMX tiles, which Linux grants a process and its threads from then on. Whether it is granted.
 bool RequestTileState() noexcept;
 

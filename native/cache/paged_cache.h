@@ -18,7 +18,7 @@
 // C1  every block of a table is committed; the sum of all tables' entries equals the sum of share counts
 // C2  a table covers its filled slots: filled <= blocks * block size
 // C3  a block appears at most once in a table
-// C4  blocks are reserved only while a reservation is live
+// C4  blocks are reserved only while a reservation is outstanding
 // C5  a table's leading published blocks are full and published, each the parent of the next; retired blocks are
 //     published
 #pragma once

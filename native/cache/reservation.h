@@ -1,4 +1,4 @@
-// Reservation: what a step has set aside in the cache. One is live at a time; it rolls back unless it is committed.
+// Reservation: what a step has set aside in the cache. One is outstanding at a time; it rolls back unless it is committed.
 #pragma once
 
 #include <cstddef>

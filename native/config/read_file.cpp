@@ -61,8 +61,8 @@ void CheckFolder(const std::string& folder, const char* expected) {
           " cannot be opened: ", platform::SystemReason(failure.value()));
   }
   if (!std::filesystem::is_directory(status)) {
-    Throw(StatusCode::kIoError, Field{folder}, "model folder ", Quoted(folder), " is ",
-          platform::InputFile(folder).kind(), "; give the folder that holds ", expected);
+    Throw(StatusCode::kIoError, Field{folder}, "model folder ", Quoted(folder), " is ", platform::KindOfPath(folder),
+          "; give the folder that holds ", expected);
   }
 }
 

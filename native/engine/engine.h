@@ -159,7 +159,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // failures.cpp
   void PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept;
   void FailUnserviceable() noexcept;
-  void Rollback(const ExecutionResult& result);
+  void WarnOfRollback(const char* what, const ExecutionResult& result) noexcept;
+  void Rollback(const ExecutionResult& result) noexcept;
   void Fail(FailureKind kind, const std::string& message) noexcept;
   void ShrinkBudget() noexcept;
   void GrowBudget() noexcept;

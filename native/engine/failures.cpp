@@ -1,12 +1,13 @@
 // What a step that did not commit means for the host.
 #include <algorithm>
+#include <new>
 
 #include "base/log.h"
 #include "engine/engine.h"
 
 namespace oga {
 
-// Room for events was made at the start of the step: one per live request, one per row and one for the engine.
+// Room for events was made at the start of the step: one per open request, one per row and one for the engine.
 void Engine::PushEngineEvent(uint32_t flags, EventErrorCode code) noexcept {
   Event event;
   event.flags = flags;
@@ -22,21 +23,27 @@ void Engine::FailUnserviceable() noexcept {
   }
 }
 
+// A lost log line must not become a failure of the step it tells of, and memory may be short just now.
+void Engine::WarnOfRollback(const char* what, const ExecutionResult& result) noexcept {
+  try {
+    log::Warning(Message(what, result.message));
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 // Everything is as before the step; the reservation is gone with its destructor.
-void Engine::Rollback(const ExecutionResult& result) {
+void Engine::Rollback(const ExecutionResult& result) noexcept {
   for (const RowPlan& row : plan_.rows) requests_[row.index]->RollbackGrammar();
   ++statistics_.rolled_back_steps;
   Trace("rolled_back");
   switch (result.status) {
     case ExecutionStatus::kCapacityExceeded:
       ShrinkBudget();
-      log::Warning(Message("a step ran out of memory and was rolled back: ", result.message));
       PushEngineEvent(event_flags::kCapacityBlocked, EventErrorCode::kExecutionCapacityExceeded);
-      return;
+      return WarnOfRollback("a step ran out of memory and was rolled back: ", result);
     case ExecutionStatus::kRetryable:
-      log::Warning(Message("a step failed and was rolled back: ", result.message));
       PushEngineEvent(event_flags::kRetryable, EventErrorCode::kRetryableExecution);
-      return;
+      return WarnOfRollback("a step failed and was rolled back: ", result);
     case ExecutionStatus::kOk:
     case ExecutionStatus::kFatal: break;
   }

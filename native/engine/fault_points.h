@@ -6,12 +6,12 @@
 namespace oga {
 
 enum class FaultPoint {
-  kPlan,                // before the plan is made
-  kReserveCache,        // before blocks are reserved
-  kReservePublication,  // before room for tokens and events is made
-  kPack,                // before the batch is packed
-  kSample,              // before a row is sampled
-  kPrepare,             // after sampling, before the commit
+  kPlan,          // before the plan is made
+  kReserveCache,  // before blocks are reserved
+  kCheckpoint,    // before room for tokens and events is made
+  kPack,          // before the batch is packed
+  kSample,        // before a row is sampled
+  kPrepare,       // after sampling, before the commit
 };
 
 // Throws to inject a failure.

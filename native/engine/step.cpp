@@ -170,7 +170,7 @@ Reservation Engine::Reserve() {
 }
 
 void Engine::Checkpoint() {
-  Inject(FaultPoint::kReservePublication);
+  Inject(FaultPoint::kCheckpoint);
   results_.reserve(plan_.rows.size());
   for (const RowPlan& row : plan_.rows) {
     if (!row.samples()) continue;

@@ -15,7 +15,7 @@ namespace oga {
 
 namespace {
 
-constexpr const char* kInputField = "tokens";  // as Python and HTTP spell it
+constexpr const char* kInputField = "input_ids";
 
 void CheckDrained(const EventQueue& events, const Request& request, const char* what) {
   if (events.HasEventOf(request)) {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "base/byte_text.h"
 #include "base/check.h"
 #include "base/platform_memory.h"
+#include "base/platform_process.h"
 
 namespace oga {
 
@@ -97,11 +99,22 @@ std::string LedgerReport::Text() const {
 
 Ledger::Ledger(LedgerSources sources) : sources_(std::move(sources)) {}
 
+// Never destroyed: leases of objects that the host leaks may be given back while the process exits. A forked child has
+// one of its own, since a thread that it lacks may hold the lock of its parent's for ever.
+struct Ledger::OfProcess {
+  const platform::ProcessId process = platform::CurrentProcess();
+  Ledger ledger{
+      {StatedMemoryLimit(std::getenv(kLimitVariable)), [] { return ReadHostMemory(); }, platform::ResidentBytes}};
+};
+
 Ledger& Ledger::Cpu() {
-  // Never destroyed: leases of objects that the host leaks may be given back while the process exits.
-  static Ledger* const ledger = new Ledger(
-      {StatedMemoryLimit(std::getenv(kLimitVariable)), [] { return ReadHostMemory(); }, platform::ResidentBytes});
-  return *ledger;
+  static constinit std::atomic<OfProcess*> current{nullptr};
+  OfProcess* found = current;
+  while (found == nullptr || found->process != platform::CurrentProcess()) {
+    auto made = std::make_unique<OfProcess>();
+    if (current.compare_exchange_strong(found, made.get())) return made.release()->ledger;
+  }
+  return found->ledger;
 }
 
 Ledger::Entry& Ledger::TakeEntry(MemoryRole role, BeyondMemory beyond) {

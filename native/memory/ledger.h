@@ -1,7 +1,7 @@
 // Who holds how much of a device's memory. What is taken for weights, keys and values, working memory and outputs is
 // claimed here first, so that models and engines of one process share a device instead of each taking half of it.
 //
-// One per device: Cpu() for the process, others in tests. Any thread. Claims take a lock, and the first of a lease reads
+// One per device: Cpu() for the machine's memory, the only one today, and others in tests. Any thread. Claims take a lock, and the first of a lease reads
 // what the system leaves; giving back takes none. A step like the one before it claims nothing, so it meets no lock.
 //
 // Two axes. Owned bytes are the device's memory: given to one lease, never lent twice. Mapped bytes are attributed only:
@@ -95,7 +95,8 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  // Of the machine's memory, bounded by OGA_MEMORY_LIMIT as it is at the first call; lives as long as the process.
+  // Of the machine's memory, bounded by OGA_MEMORY_LIMIT as it is at the first call; lives as long as the process, and
+  // not in a child forked from it, whose own holds nothing.
   static Ledger& Cpu();
 
   // The ledger outlives its leases. Throws MemoryRefused.
@@ -116,6 +117,8 @@ class Ledger {
  private:
   friend class Lease;
   friend struct LedgerAccess;
+
+  struct OfProcess;
 
   // Of one lease. Grows under the lock, shrinks and is released without.
   struct Entry {

@@ -34,10 +34,23 @@ BoundTensor::BoundTensor(ort::IoBinding& binding, BindingSide side, std::string 
   lease_.Settle();
 }
 
+// Claims room to grow, or where there is none what is needed now; returns what was claimed.
+size_t BoundTensor::Claim(size_t bytes) {
+  const size_t grown_bytes = GrownBytes(bytes, memory_.get());
+  const size_t least_bytes = GrownBytes(bytes, nullptr);
+  try {
+    lease_.Resize(grown_bytes);
+    return grown_bytes;
+  } catch (const MemoryRefused&) {
+    if (grown_bytes == least_bytes) throw;
+  }
+  lease_.Resize(least_bytes);
+  return least_bytes;
+}
+
 void BoundTensor::Reserve(size_t bytes) {
   if (memory_ != nullptr && bytes <= memory_->bytes()) return;
-  const size_t grown_bytes = GrownBytes(bytes, memory_.get());
-  lease_.Resize(grown_bytes);
+  const size_t grown_bytes = Claim(bytes);
   bound_rank_ = 0;
   memory_.reset();  // first, so that the old and the new memory are never held together
   try {

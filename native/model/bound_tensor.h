@@ -35,6 +35,7 @@ class BoundTensor {
  private:
   static constexpr size_t kMaxRank = 2;
 
+  size_t Claim(size_t bytes);
   void Reserve(size_t bytes);
 
   ort::IoBinding& binding_;

@@ -12,7 +12,8 @@ void* InputTensor::Prepare(std::initializer_list<int64_t> dims) {
 }
 
 void InputTensor::Send() {
-  if (staging_ != nullptr) stream_.CopyToDevice(tensor_.memory().address(), staging_->host(), tensor_.bytes());
+  if (tensor_.memory().host() != nullptr) return;  // written in place
+  stream_.CopyToDevice(tensor_.memory().address(), staging_->host(), tensor_.bytes());
 }
 
 }  // namespace oga

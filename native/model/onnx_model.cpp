@@ -90,6 +90,7 @@ int32_t OnnxModel::CountSampleable() const {
 }
 
 SizedLimits OnnxModel::ResolveLimits() const {
+  session_->CheckProcess();
   return ResolveEngineLimits(config_, manifest_.bytes_per_slot(), ledger_);
 }
 

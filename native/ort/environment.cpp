@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "base/platform_process.h"
 #include "ort/make.h"
 
 namespace oga::ort {
@@ -25,7 +26,7 @@ void ForwardLog(void*, abi::LogSeverity severity, const char* category, const ch
 
 // The runtime starts a telemetry thread with its first environment; DisableTelemetryEvents only silences it, and exit()
 // in a forked child then waits for that thread without end. Whoever set the variable has decided for themselves.
-void KeepTelemetryFromStarting() noexcept { setenv("ORT_DISABLE_TELEMETRY", "1", /*overwrite=*/0); }
+void KeepTelemetryFromStarting() noexcept { platform::SetEnvironmentDefault("ORT_DISABLE_TELEMETRY", "1"); }
 
 Owned<abi::Env> MakeEnv() {
   KeepTelemetryFromStarting();

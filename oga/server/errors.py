@@ -146,8 +146,14 @@ def meaning_of(error: OgaError) -> Meaning:
 
 
 def _param(field: str | None, fields: Mapping[str, str]) -> str | None:
-    """The field of the request for one of the engine's; one that neither table has keeps its name."""
-    return None if field is None else fields.get(field, FIELDS.get(field, field))
+    """The field of the request for one of the engine's; one that neither table has keeps its name.
+
+    Fields of requests are words in lower case: a file of the server, a key of its config or one of its variables is
+    nothing that a client can mend.
+    """
+    if field is None or not (field.isidentifier() and field.islower()):
+        return None
+    return fields.get(field, FIELDS.get(field, field))
 
 
 def install(app: FastAPI) -> None:

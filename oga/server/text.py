@@ -23,7 +23,8 @@ async def tokenize(request: Request, _: Annotated[Caller, Depends(caller)]) -> R
     """Token ids of a text, or of messages as the chat template writes them."""
     body = await read(request, TokenizeRequest)
     _, engine = request.app.state.registry.find(body.model)
-    request.state.fields = {"tokens": "prompt" if body.messages is None else "messages"}
+    given = "prompt" if body.messages is None else "messages"
+    request.state.fields = {"tokens": given, "text": given}
     if (body.prompt is None) == (body.messages is None):
         raise refused("Give either prompt or messages.", param="prompt")
     if body.messages is not None:

@@ -12,7 +12,7 @@
 namespace oga::benchmarks {
 
 // The loops of one instruction set. Plain data and function pointers, for the reason that
-// kernels/paged_attention_variant.h gives.
+// kernels/attention/paged_attention_variant.h gives.
 struct LimitLoops {
   // Reads `bytes`, a multiple of 512, from a multiple of 64. Returns what it read, so that reading cannot be left out.
   uint64_t (*read)(const uint8_t* data, size_t bytes);

@@ -1,7 +1,7 @@
 // Vectors of 64 bytes for limits_loops.h, in files compiled for AVX-512.
 #pragma once
 
-// As kernels/simd_avx512.h says.
+// As kernels/simd/simd_avx512.h says.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"

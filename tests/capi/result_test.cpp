@@ -101,12 +101,12 @@ TEST_F(Fields, NameTheOptionOrInputThatATurnIsRefusedFor) {
          return Begin(Prompt(3));
        }},
       // what a turn is given
-      {"tokens", OgaStatusCode_InvalidArgument,
+      {"input_ids", OgaStatusCode_InvalidArgument,
        [&] {
          Must(OgaTurnOptionsReset(options));
          return Begin({});
        }},
-      {"tokens", OgaStatusCode_InvalidArgument,
+      {"input_ids", OgaStatusCode_InvalidArgument,
        [&] {
          return Begin({1, kVocab});
        }},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from oga import errors
 from oga._native import arguments, check
 from oga._native.loader import ffi, lib
 from oga._native.tokens import as_int32
-from oga.errors import OF_FILES, OF_PROMPTS, about, error_of
+from oga.errors import OF_FILES, OF_PROMPTS, about, called, error_of
+from oga.tokenizer import read_bytes, read_optional_json
 
 BUILT_IN = {
     oga.StatusCode.INVALID_ARGUMENT: ValueError,
@@ -154,3 +156,26 @@ def test_the_strings_of_a_list_are_about_the_list() -> None:
         with pytest.raises(oga.InvalidArgumentError) as refused:
             oga.StringArray(strings)
         assert refused.value.field == "strings"
+
+
+def test_an_argument_has_the_name_that_python_gave_it(tmp_path: Path) -> None:
+    for refuse in (lambda: oga.Model(""), lambda: oga.Tokenizer("")):
+        with pytest.raises(oga.InvalidArgumentError) as refused:
+            refuse()
+        assert refused.value.field == "source"
+    with pytest.raises(oga.InvalidArgumentError) as refused:
+        oga.Config("")
+    assert refused.value.field == "config_path"
+    with called(json="settings"), pytest.raises(oga.OgaError) as kept:
+        raise oga.OgaError("x", field="other")
+    assert kept.value.field == "other"
+
+
+def test_a_file_is_the_field_whoever_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    with pytest.raises(oga.MissingFileError) as missing:
+        read_bytes(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(oga.InvalidArgumentError) as broken:
+        read_optional_json(path)
+    assert missing.value.field == broken.value.field == str(path)

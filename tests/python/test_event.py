@@ -141,6 +141,7 @@ def test_only_a_buffer_makes_one() -> None:
         (oga.EngineEventFlags, "OgaEngineEventFlag"),
         (oga.FinishReason, "OgaFinishReason"),
         (oga.EngineErrorCode, "OgaErrorCode"),
+        (oga.FailureKind, "OgaFailureKind"),
     ],
 )
 def test_the_values_equal_the_constants_of_the_header(kind: Any, prefix: str) -> None:

@@ -80,3 +80,10 @@ def test_a_field_that_requests_call_otherwise_is_the_param_by_their_name(
 def test_no_file_of_the_server_names_the_new_field() -> None:
     folder = Path(__file__).resolve().parents[2] / "oga"
     assert not [path for path in folder.rglob("*.py") if FIELD in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("field", ["/srv/models/m/tokenizer.json", "search.num_beams", "OGA_NUM_THREADS"])
+def test_what_is_no_field_of_a_request_is_no_param(http: httpx.Client, plant: Callable[[str], str], field: str) -> None:
+    sentence = plant(field)
+    for error in refusals(http, "/v1/completions"):
+        assert (error["message"], error["param"]) == (sentence, None)

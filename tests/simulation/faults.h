@@ -9,10 +9,10 @@ namespace oga::testing {
 
 enum class Fault {
   kNone,
-  kAllocation,          // the k-th allocation inside a run
-  kPlan,                // out of memory while planning
-  kReserveCache,        // out of memory before blocks are reserved
-  kReservePublication,  // ... before room for tokens and events is made
+  kAllocation,    // the k-th allocation inside a run
+  kPlan,          // out of memory while planning
+  kReserveCache,  // out of memory before blocks are reserved
+  kCheckpoint,    // ... before room for tokens and events is made
   kPack,
   kExecuteRetryable,
   kExecuteCapacity,

@@ -35,7 +35,7 @@ std::optional<Fault> FaultOf(FaultPoint point) {
   switch (point) {
     case FaultPoint::kPlan: return Fault::kPlan;
     case FaultPoint::kReserveCache: return Fault::kReserveCache;
-    case FaultPoint::kReservePublication: return Fault::kReservePublication;
+    case FaultPoint::kCheckpoint: return Fault::kCheckpoint;
     case FaultPoint::kPack: return Fault::kPack;
     case FaultPoint::kSample: return Fault::kSample;
     case FaultPoint::kPrepare: return Fault::kPrepare;

@@ -2,7 +2,7 @@
 // definition, so the bits are those of the vector variants; weights are decoded to bfloat16 by their code.
 //
 // Tiles 0 to 3 hold the sums of up to 32 rows times 32 columns, 4 and 5 activations of 16 rows each, 6 and 7 weights of
-// 16 columns each. Included after packed_lanes_avx512.h, whose PairLanes are its lanes.
+// 16 columns each. Included after the lanes of one instruction set, whose PairLanes are its lanes.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 #include "operators/cpu/product_op.h"
 
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "base/platform_memory.h"
@@ -13,7 +14,11 @@ constexpr const char* kDoing = "cannot infer the shapes of a product";
 }
 
 void DropPacked(ProductMemory* memory, const void* data, size_t bytes) noexcept {
-  memory->weights_account.Refund(platform::DropFilePages(data, bytes));
+  const size_t dropped_bytes = platform::DropFilePages(data, bytes);
+  try {
+    if (memory->dropped.insert(data).second) memory->weights_account.Refund(dropped_bytes);
+  } catch (const std::bad_alloc&) {  // it stays charged
+  }
 }
 
 ProductOp::ProductOp(ProductMemory* memory) noexcept : memory(memory) {

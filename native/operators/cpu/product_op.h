@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "kernels/parallel_for.h"
 #include "kernels/product/weight_arena.h"
@@ -38,6 +39,7 @@ struct ProductMemory {
   kernels::ParallelFor on_load_threads;  // for packing
   LeaseAccount weights_account;          // of the model file's weights and of packed ones in their place
   LeaseAccount workspace_account;
+  std::set<const void*> dropped;                   // constants whose bytes were refunded: nodes may share one
   kernels::WeightArena weights{&weights_account};  // filled while the session loads, by one kernel after another
   kernels::ScratchPool scratch{&workspace_account};
 };

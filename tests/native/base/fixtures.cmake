@@ -13,4 +13,4 @@ add_library(fake_python SHARED ${CMAKE_CURRENT_SOURCE_DIR}/native/base/fake_modu
 set_target_properties(fake_python PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${OGA_TEST_DATA_DIR}/python
                                              OUTPUT_NAME python3.9 SUFFIX ".so.1.0")
 add_dependencies(test_base fake_python)
-set_property(TEST test_base APPEND PROPERTY ENVIRONMENT LD_LIBRARY_PATH=${OGA_TEST_DATA_DIR}/python)
+set_property(TEST test_base APPEND PROPERTY ENVIRONMENT LD_LIBRARY_PATH=${OGA_TEST_DATA_DIR}/python:$ENV{LD_LIBRARY_PATH})

@@ -67,7 +67,7 @@ void LiveThrough(OneFault& fault, std::vector<Event>* engine_events, int* thrown
 }
 
 TEST(Failures, AnyPointOfAnyStepMayFailOnce) {
-  for (const FaultPoint point : {FaultPoint::kReserveCache, FaultPoint::kReservePublication, FaultPoint::kPack,
+  for (const FaultPoint point : {FaultPoint::kReserveCache, FaultPoint::kCheckpoint, FaultPoint::kPack,
                                  FaultPoint::kSample, FaultPoint::kPrepare}) {
     int times = 0;
     for (;; ++times) {
@@ -135,7 +135,7 @@ Told FailOnce(FaultPoint point, const std::function<void()>& fail) {
   return told;
 }
 
-constexpr FaultPoint kPointsOfAStep[] = {FaultPoint::kPlan, FaultPoint::kReserveCache, FaultPoint::kReservePublication,
+constexpr FaultPoint kPointsOfAStep[] = {FaultPoint::kPlan, FaultPoint::kReserveCache, FaultPoint::kCheckpoint,
                                          FaultPoint::kPack, FaultPoint::kSample,       FaultPoint::kPrepare};
 
 TEST(Failures, ThatMemoryExplainsAreRolledBackWhereverTheyAre) {

@@ -243,7 +243,7 @@ TEST(StopStrings, AStepThatIsRolledBackLeavesNoTraceInTheText) {
   const Strings output{"\xE2", "\x82", "\xAC", "a", "b", "c", "a", "b", "X", "tail"};
   const Strings stops{"abX"};
   const auto undisturbed = TextHost(output).TellWithStops(stops);
-  for (const FaultPoint point : {FaultPoint::kReserveCache, FaultPoint::kReservePublication, FaultPoint::kPack,
+  for (const FaultPoint point : {FaultPoint::kReserveCache, FaultPoint::kCheckpoint, FaultPoint::kPack,
                                  FaultPoint::kSample, FaultPoint::kPrepare}) {
     int calls = 0;
     TextHost host(output, [&](FaultPoint at) {

@@ -2,6 +2,8 @@
 #include "memory/ledger.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 #include <vector>
@@ -343,6 +345,22 @@ TEST_F(BrokenLedgers, OwnMoreThanTheirPages) {
   ledger_.Validate();
   LedgerAccess::Entry(ledger_, 0).owned_bytes = 101;
   EXPECT_TRUE(Breaks(ledger_, "L4"));
+}
+
+// Its parent's may be locked for ever, and holds what a child does not have.
+TEST(LedgerOfTheMachine, IsAnotherOneInAForkedChild) {
+  const Lease held = Ledger::Cpu().Claim(MemoryRole::kOutput, 4096, BeyondMemory::kAttribute);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const bool holds_nothing = Ledger::Cpu().Report().total().owned == 0;
+    const Lease own = Ledger::Cpu().Claim(MemoryRole::kOutput, 1, BeyondMemory::kAttribute);
+    _exit(holds_nothing && own.owned_bytes() == 1 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_GE(Ledger::Cpu().Report().of(MemoryRole::kOutput).owned, 4096u);
 }
 
 }  // namespace
