@@ -82,7 +82,7 @@ class Tokenizer(Handle):
             self._folder = source.path
         else:
             path = arguments.path_bytes(source.path if isinstance(source, Model) else source, "source")
-            with called(path="source"):
+            with called(config_path="source"):
                 pointer = create("OgaTokenizer", lib.OgaCreateTokenizerFromPath, path, classes=OF_FILES)
             self._folder = Path(os.fsdecode(path))
         super().__init__(pointer)

@@ -14,3 +14,8 @@ set_target_properties(fake_python PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${OGA_TEST
                                              OUTPUT_NAME python3.9 SUFFIX ".so.1.0")
 add_dependencies(test_base fake_python)
 set_property(TEST test_base APPEND PROPERTY ENVIRONMENT LD_LIBRARY_PATH=${OGA_TEST_DATA_DIR}/python:$ENV{LD_LIBRARY_PATH})
+
+# A library that nobody has loaded before the test of the loader does.
+add_library(fake_leaf SHARED ${CMAKE_CURRENT_SOURCE_DIR}/native/base/fake_module/fake_leaf.c)
+set_target_properties(fake_leaf PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${OGA_TEST_DATA_DIR})
+add_dependencies(test_base fake_leaf)

@@ -7,11 +7,7 @@
 namespace oga {
 namespace {
 
-TEST(Devices, OfThisBuildAreTheCpu) {
-  ASSERT_EQ(DeviceRows().size(), 1u);
-  EXPECT_EQ(DeviceRows().front().name, "cpu");
-  EXPECT_EQ(DeviceNames(), "'cpu'");
-}
+TEST(Devices, AreListedByName) { EXPECT_EQ(DeviceNames(), "'cpu'"); }
 
 TEST(Devices, AreNamedByTheirProvidersInLettersOfAnySize) {
   for (const char* name : {"cpu", "CPU", "Cpu", "CPUExecutionProvider", "cpuexecutionprovider"}) {

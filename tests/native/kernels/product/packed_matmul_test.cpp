@@ -8,7 +8,6 @@
 
 #include "kernels/simd/float16.h"
 #include "native/kernels/attention/paged_attention_case.h"
-#include "native/kernels/product/dense_case.h"
 #include "native/kernels/product/nbits_case.h"
 
 namespace oga::kernels {
@@ -159,48 +158,6 @@ TEST(PackedMatMul, LeavesTheThreadsDenormalModeAlone) {
     matmul.Run(isa);
     EXPECT_NE(tiny * 0.5f, 0.0f) << CpuIsaName(isa);
   }
-}
-
-// Large enough that threads share the work.
-TEST(PackedWeights, AreTheSameBytesOnAnyThreads) {
-  NBitsSpec blocks;
-  blocks.k = 1000;
-  blocks.n = 810;
-  DenseSpec dense;
-  dense.k = 500;
-  dense.n = 450;
-  const NBitsCase matmul(blocks, 1);
-  const DenseCase product(dense, 1);
-  const auto bytes_of = [](const PackedWeights& weights) {
-    const size_t size = static_cast<size_t>(weights.layout().panel_bytes * weights.layout().panels);
-    return std::vector<uint8_t>(weights.data(), weights.data() + size);
-  };
-  for (const CpuIsa isa : NBitsIsas()) {
-    WeightArena arena;
-    const auto pack = [&](const ParallelFor& parallel_for) {
-      return std::pair(bytes_of(PackedWeights(isa, matmul.Source(), &arena, parallel_for)),
-                       bytes_of(PackedWeights(isa, product.Source(), DensePrecision::kBfloat16, &arena, parallel_for)));
-    };
-    const auto alone = pack(Serially);
-    EXPECT_GT(std::min(alone.first.size(), alone.second.size()), size_t{256} << 10);
-    EXPECT_TRUE(pack(OnFourThreads) == alone) << CpuIsaName(isa);
-    EXPECT_TRUE(pack(Reversed) == alone) << CpuIsaName(isa);
-  }
-}
-
-TEST(WeightArena, HandsOutZeroedLinesThatDoNotOverlap) {
-  WeightArena arena;
-  std::vector<std::pair<uint8_t*, size_t>> given;
-  for (const size_t bytes : {size_t{1}, size_t{64}, size_t{100}, size_t{70} << 20, size_t{3}}) {
-    uint8_t* const memory = arena.Allocate(bytes);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
-    EXPECT_EQ(memory[0], 0);
-    EXPECT_EQ(memory[bytes - 1], 0);
-    for (const auto& [other, size] : given) EXPECT_TRUE(memory + bytes <= other || other + size <= memory);
-    memory[0] = memory[bytes - 1] = 1;
-    given.emplace_back(memory, bytes);
-  }
-  EXPECT_EQ(arena.used_bytes(), 64u + 64 + 128 + (size_t{70} << 20) + 64);
 }
 
 }  // namespace
