@@ -31,7 +31,7 @@ inline const char* FaultName(Fault fault) {
                                            "allocation",
                                            "plan",
                                            "reserve cache",
-                                           "reserve publication",
+                                           "checkpoint",
                                            "pack",
                                            "execute: retryable",
                                            "execute: capacity",
