@@ -57,6 +57,12 @@ TEST(ConfigKeys, RefusesAnUnknownKeyAtEachLevelOfTheEngineSection) {
   }
 }
 
+TEST(ConfigKeys, AreComparedByteByByte) {
+  const Error error =
+      ErrorOf([] { SmallConfig().WithOverlay(R"({"engine": {"dynamic_batching": {"BLOCK_SIZE": 4}}})"); });
+  EXPECT_CONTAINS(error.message(), "engine.dynamic_batching.BLOCK_SIZE is not a known key");
+}
+
 TEST(ConfigKeys, IgnoresUnknownKeysElsewhereWithOneLine) {
   InfoLog log;
   const GenaiConfig config = SmallConfig().WithOverlay(R"({

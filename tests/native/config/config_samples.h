@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "config/genai_config.h"
-#include "config/json_value.h"
+#include "config/json_reader.h"
 
 namespace oga::testing {
 
@@ -36,6 +38,10 @@ inline constexpr const char* kSmallConfig = R"({
     "max_length": 100
   }
 })";
+
+inline JsonValue ParseJson(std::string_view text) {
+  return ReadJson(text, std::make_shared<const std::string>("test"));
+}
 
 inline GenaiConfig SmallConfig() { return GenaiConfig::FromText(kSmallConfig, "/models/small"); }
 

@@ -75,12 +75,6 @@ TEST(GenaiConfigOverlay, NamesTheFileWhenTheFilesValueNoLongerFits) {
             "search.max_length is 100; it must be at most model.context_length, which is 64");
 }
 
-TEST(GenaiConfigProviders, AreReadInOrder) {
-  const GenaiConfig config = SmallConfig().WithOverlay(
-      R"({"model": {"decoder": {"session_options": {"provider_options": [{"cuda": {"device_id": "0"}}, {"cpu": null}]}}}})");
-  EXPECT_EQ(config.providers(), (std::vector<std::string>{"cuda", "cpu"}));
-}
-
 TEST(GenaiConfigProviders, AreUsableWhenThereIsNoneOrTheCpu) {
   EXPECT_NO_THROW(SmallConfig().CheckProvidersUsable());
   for (const char* name : {"cpu", "CPU", "CPUExecutionProvider"}) {

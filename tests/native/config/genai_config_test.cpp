@@ -113,24 +113,6 @@ TEST(GenaiConfig, ReadsEveryValueOfAFieldConfig) {
   EXPECT_EQ(config.providers(), (std::vector<std::string>{"cuda"}));
 }
 
-TEST(GenaiConfig, ReadsEveryTensorName) {
-  const DecoderTensorNames names = GenaiConfig::FromText(kFieldConfig, "/m").decoder().names;
-  EXPECT_EQ(names.input_ids, "ids");
-  EXPECT_EQ(names.block_table, "blocks");
-  EXPECT_EQ(names.block_table_windowed, "blocks_windowed");
-  EXPECT_EQ(names.cumulative_sequence_lengths, "cu_lengths");
-  EXPECT_EQ(names.past_sequence_lengths, "past_lengths");
-  EXPECT_EQ(names.attention_metadata, "metadata");
-  EXPECT_EQ(names.attention_mask, "mask");
-  EXPECT_EQ(names.position_ids, "positions");
-  EXPECT_EQ(names.logits_indices, "wanted_rows");
-  EXPECT_EQ(names.past_key_names, "past_%d_k");
-  EXPECT_EQ(names.past_value_names, "past_%d_v");
-  EXPECT_EQ(names.logits, "scores");
-  EXPECT_EQ(names.present_key_names, "now_%d_k");
-  EXPECT_EQ(names.present_value_names, "now_%d_v");
-}
-
 TEST(GenaiConfig, ReadsEverySearchAndEngineValue) {
   const GenaiConfig config = GenaiConfig::FromText(kFieldConfig, "/m");
   const SearchDefaults& search = config.search();
@@ -207,49 +189,6 @@ TEST(GenaiConfig, ReadsLeftOutKeysAsDefaults) {
   EXPECT_EQ(config.dynamic_batching().num_blocks, std::nullopt);
 }
 
-// C7: the peer takes an empty section for static batching.
-TEST(GenaiConfig, TakesAnEmptyEngineSectionForDynamicBatchingWithDefaults) {
-  const std::string without = Fingerprint(SmallConfig());
-  for (const char* overlay : {R"({"engine": {}})", R"({"engine": {"dynamic_batching": {}}})", R"({"engine": null})",
-                              R"({"engine": {"dynamic_batching": null, "static_batching": null}})"}) {
-    EXPECT_EQ(Fingerprint(SmallConfig().WithOverlay(overlay)), without) << overlay;
-  }
-}
-
-TEST(GenaiConfig, ReadsEosInEveryShape) {
-  const struct {
-    const char* value;
-    std::vector<TokenId> ids;
-  } rows[] = {
-      {"5", {5}}, {"0", {0}},   {"63", {63}},          {"[5]", {5}}, {"[5, 7]", {5, 7}},
-      {"[]", {}}, {"null", {}}, {"[7, 5, 7]", {7, 5}}, {"5.0", {5}},
-  };
-  for (const auto& row : rows) {
-    const GenaiConfig config = SmallConfig().WithOverlay(Message(R"({"model": {"eos_token_id": )", row.value, "}}"));
-    EXPECT_EQ(config.eos_token_ids(), row.ids) << row.value;
-  }
-}
-
-TEST(GenaiConfig, ReadsTheOtherTokenIdsInEveryShape) {
-  const struct {
-    const char* value;
-    std::optional<TokenId> id;
-  } rows[] = {
-      {"5", 5},
-      {"[9, 5]", 9},
-      {"[]", std::nullopt},
-      {"null", std::nullopt},
-      {"-1", std::nullopt},
-      {"64", std::nullopt},  // the embedding does not hold it; models with such a padding token are common
-  };
-  for (const auto& row : rows) {
-    const GenaiConfig config = SmallConfig().WithOverlay(
-        Message(R"({"model": {"bos_token_id": )", row.value, R"(, "pad_token_id": )", row.value, "}}"));
-    EXPECT_EQ(config.bos_token_id(), row.id) << row.value;
-    EXPECT_EQ(config.pad_token_id(), row.id) << row.value;
-  }
-}
-
 TEST(GenaiConfig, AcceptsTheBordersOfEveryRange) {
   const char* const overlays[] = {
       R"({"search": {"max_length": 1}})",
@@ -259,10 +198,6 @@ TEST(GenaiConfig, AcceptsTheBordersOfEveryRange) {
       R"({"search": {"chunk_size": 0}})",
       R"({"search": {"min_length": 4, "num_beams": 4}})",  // refused when a request is created, where it matters
       R"({"search": {"length_penalty": -3, "diversity_penalty": 0.5, "batch_size": 4, "num_return_sequences": 2}})",
-      R"({"engine": {"dynamic_batching": {"block_size": 1, "num_blocks": 1, "max_batch_size": 1,
-          "max_scheduled_tokens": 1, "max_resident_requests": 1, "max_wait_steps": 1}}})",
-      R"({"engine": {"dynamic_batching": {"block_size": 65536, "num_blocks": 2147483647, "max_batch_size": 65536,
-          "max_scheduled_tokens": 16777216, "gpu_utilization_factor": 1}}})",
       R"({"model": {"context_length": 2147483647, "vocab_size": 2147483647}})",
       R"({"model": {"decoder": {"num_attention_heads": 2, "num_key_value_heads": 2}}})",
       R"({"model": {"decoder": {"pipeline": []}}})",

@@ -6,7 +6,6 @@
 
 #include <random>
 
-#include "base/error.h"
 #include "support/allocation_hooks.h"
 #include "text/text_stream.h"
 
@@ -62,29 +61,7 @@ Turn RunTurn(const Strings& stops, const Strings& tokens) {
   return RunTurn(matcher, ids);
 }
 
-std::string RefusalOf(const Strings& stops) {
-  try {
-    StopStrings::Check(stops);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
-    return error.message();
-  }
-  return "";
-}
-
-TEST(StopStrings, RefusesWhatNoTurnCanUse) {
-  EXPECT_EQ(RefusalOf({"a", ""}), "stop string 1 is empty and would match everywhere; give at least one character");
-  EXPECT_EQ(RefusalOf({"a\xff"}), "stop string 0 is not UTF-8 (at byte 1), so no text can ever hold it");
-  EXPECT_EQ(RefusalOf({"a", "\xe2\x82"}), "stop string 1 is not UTF-8 (at byte 0), so no text can ever hold it");
-  EXPECT_EQ(RefusalOf(Strings(17, "a")), "there are 17 stop strings; a turn takes at most 16");
-  EXPECT_EQ(RefusalOf({std::string(8192, 'a'), std::string(8193, 'b')}),
-            "the stop strings have 16385 bytes together; a turn takes at most 16384");
-}
-
-TEST(StopStrings, TakesTheLargestLegalSets) {
-  EXPECT_EQ(RefusalOf({}), "");
-  EXPECT_EQ(RefusalOf(Strings(16, std::string(1024, 'a'))), "");
-  EXPECT_EQ(RefusalOf({std::string(16384, 'a')}), "");
+TEST(StopMatcher, RunsTheLargestStringAndNone) {
   EXPECT_EQ(RunTurn({std::string(16384, 'a')}, {std::string(20000, 'a')}).text, "");
   EXPECT_EQ(RunTurn({}, {"anything", " goes"}).text, "anything goes");
 }

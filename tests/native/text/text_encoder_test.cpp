@@ -1,4 +1,4 @@
-// Ids of texts against those of the `tokenizers` library, for every kind of tokenizer, and refusals by name.
+// Ids of texts against those of the `tokenizers` library, for every kind of tokenizer, and what it refuses itself.
 #include "text/text_encoder.h"
 
 #include <gtest/gtest.h>
@@ -69,40 +69,6 @@ TEST(TextEncoder, RefusesTokensThatMustBeSingleWordsByName) {
   EXPECT_CONTAINS(error.message(), "encode it in Python");
 }
 
-struct Refusal {
-  const char* member;  // of the top level, or of the model when it begins with "model."
-  const char* value;
-  const char* named;
-};
-
-TEST(TextEncoder, RefusesComponentsItDoesNotKnowByName) {
-  const Refusal refusals[] = {
-      {"normalizer", R"({"type": "NFKC"})", "normalizer: the normalizer 'NFKC' is not supported"},
-      {"normalizer", R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]})",
-       "normalizer.normalizers[1]: the normalizer 'Lowercase' is not supported"},
-      {"normalizer", R"({"type": "Replace", "pattern": {"Regex": " +"}, "content": " "})", "of a regular expression"},
-      {"pre_tokenizer", R"({"type": "Punctuation", "behavior": "Isolated"})", "the pre-tokenizer 'Punctuation'"},
-      {"pre_tokenizer", R"({"type": "Split", "pattern": {"Regex": "\\w+"}, "behavior": "Isolated", "invert": false})",
-       "by the expression '\\w+'"},
-      {"pre_tokenizer", R"({"type": "Split", "pattern": {"String": "x"}, "behavior": "Removed", "invert": false})",
-       "with the behavior 'Removed'"},
-      {"pre_tokenizer", R"({"type": "Split", "pattern": {"String": "x"}, "behavior": "Isolated", "invert": true})",
-       "with invert"},
-      {"model.dropout", "0.1", "a dropout is not supported"},
-      {"model.end_of_word_suffix", R"("</w>")", "the end_of_word_suffix '</w>' is not supported"},
-      {"added_tokens",
-       R"([{"id": 0, "content": "one", "single_word": true, "lstrip": false, "rstrip": false, "normalized": false,
-            "special": false}])",
-       "the added token 'one' that must be a single word"},
-  };
-  for (const Refusal& refusal : refusals) {
-    const Error error = ErrorOf([&] { MakeEncoder({{refusal.member, refusal.value}}); });
-    EXPECT_EQ(error.code(), StatusCode::kUnsupported) << refusal.value;
-    EXPECT_CONTAINS(error.message(), refusal.named);
-    EXPECT_CONTAINS(error.message(), "tokenizer.json, line ");
-  }
-}
-
 TEST(TextEncoder, RefusesAnUnknownFrameOnlyWhenItIsAskedFor) {
   const TextEncoder encoder =
       MakeEncoder({{"post_processor", R"({"type": "BertProcessing", "sep": ["b", 1], "cls": ["a", 0]})"}});
@@ -115,22 +81,6 @@ TEST(TextEncoder, RefusesTextThatIsNotUtf8) {
   const Error error = ErrorOf([&] { encoder.Encode("ab\xff", false); });
   EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
   EXPECT_CONTAINS(error.message(), "the text is not UTF-8 (at byte 2 of 3)");
-}
-
-TEST(TextEncoder, RefusesAMergeWithoutItsTokens) {
-  const Error error = ErrorOf([&] { MakeEncoder({{"model.merges", R"([["a", "q"]])"}}); });
-  EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
-  EXPECT_CONTAINS(error.message(), "model.merges[0] needs the token 'q', which model.vocab lacks");
-}
-
-// Characters that a vocabulary lacks: the unknown token, once for all in a row or for each, or nothing at all.
-TEST(TextEncoder, WritesWhatTheVocabularyLacksAsUnknown) {
-  const auto encode = [](const char* unknown, const char* fuses) {
-    return MakeEncoder({{"model.unk_token", unknown}, {"model.fuse_unk", fuses}}).Encode("axxbx", false);
-  };
-  EXPECT_EQ(encode("\"<unk>\"", "true"), (std::vector<TokenId>{0, 3, 1, 3}));
-  EXPECT_EQ(encode("\"<unk>\"", "false"), (std::vector<TokenId>{0, 3, 3, 1, 3}));
-  EXPECT_EQ(encode("null", "false"), (std::vector<TokenId>{2}));
 }
 
 TEST(TextEncoder, EncodesALongTextInTime) {

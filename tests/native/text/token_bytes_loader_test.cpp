@@ -1,5 +1,5 @@
-// The table of token bytes: what each decoder makes of a token by itself, and which decoders are refused. That whole
-// texts are those of the reference is tested where they are put together, in native/text/text_stream_test.cpp.
+// The table of token bytes: what each decoder makes of a token by itself. That whole texts are those of the reference
+// is tested where they are put together, in native/text/text_stream_test.cpp.
 #include "text/token_bytes_loader.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,6 @@ namespace oga {
 namespace {
 
 using testing::AddedToken;
-using testing::ErrorOf;
 using testing::ReadSample;
 using testing::Sample;
 
@@ -102,38 +101,6 @@ TEST(TokenBytes, OfUnknownIdsAreEmpty) {
   }
   EXPECT_TRUE(SampleableBitmask(table, 0).empty());
   EXPECT_EQ(SampleableBitmask(table, 1), std::vector<uint32_t>{1}) << "a model may be narrower than its tokenizer";
-}
-
-TEST(TokenBytes, AreNotMadeByDecodersThatAreNotKnown) {
-  const std::pair<const char*, const char*> refusals[] = {
-      {R"({"type": "WordPiece", "prefix": "##", "cleanup": true})",
-       "decoder: the decoder 'WordPiece' is not supported"},
-      {R"({"type": "BPEDecoder", "suffix": "</w>"})", "the decoder 'BPEDecoder' is not supported"},
-      {R"({"type": "CTC"})", "the decoder 'CTC' is not supported"},
-      {R"({"type": "Replace", "pattern": {"Regex": "_+"}, "content": " "})",
-       "the decoder 'Replace' of a regular expression"},
-      {R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Replace", "pattern": {"String": "a"}, "content": ""}]})",
-       "decoder.decoders[1]: the decoder 'Replace' behind Fuse is not supported"},
-      {R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})",
-       "the decoder 'Strip' of ' ' (1 leading, 0 trailing) behind ByteFallback is not supported"},
-      {R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 0, "stop": 2}]})",
-       "the decoder 'Strip' of ' ' (0 leading, 2 trailing) behind Fuse is not supported"},
-  };
-  for (const auto& [decoder, named] : refusals) {
-    const Error error = ErrorOf([&] { Load(decoder, {"a"}); });
-    EXPECT_EQ(error.code(), StatusCode::kUnsupported) << decoder;
-    EXPECT_CONTAINS(error.message(), named);
-    EXPECT_CONTAINS(error.message(), "Token ids work without text");
-  }
-}
-
-TEST(TokenBytes, StripEachTokenWhenTheDecoderDoesSoBeforeItJoinsThem) {
-  const TokenBytes table = Load(R"({"type": "Sequence", "decoders": [
-      {"type": "Strip", "content": "_", "start": 1, "stop": 2}, {"type": "Fuse"}]})",
-                                {"__a___", "_", ""});
-  EXPECT_EQ(table.Of(0), "_a_");
-  EXPECT_EQ(table.Of(1), "");
-  EXPECT_EQ(table.strip_count, 0u);
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+// Stop strings as an automaton: what is legal, what may still become a match, what ends where.
+#include "text/stop_strings.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace oga {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+std::string RefusalOf(const Strings& stops) {
+  try {
+    StopStrings::Check(stops);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
+    return error.message();
+  }
+  return "";
+}
+
+StopStrings::Node NodeOf(const StopStrings& strings, std::string_view text) {
+  StopStrings::Node node = StopStrings::kStart;
+  for (const char byte : text) node = strings.Advance(node, byte);
+  return node;
+}
+
+TEST(StopStrings, RefusesWhatNoTurnCanUse) {
+  EXPECT_EQ(RefusalOf({"a", ""}), "stop string 1 is empty and would match everywhere; give at least one character");
+  EXPECT_EQ(RefusalOf({"a\xff"}), "stop string 0 is not UTF-8 (at byte 1), so no text can ever hold it");
+  EXPECT_EQ(RefusalOf({"a", "\xe2\x82"}), "stop string 1 is not UTF-8 (at byte 0), so no text can ever hold it");
+  EXPECT_EQ(RefusalOf(Strings(17, "a")), "there are 17 stop strings; a turn takes at most 16");
+  EXPECT_EQ(RefusalOf({std::string(8192, 'a'), std::string(8193, 'b')}),
+            "the stop strings have 16385 bytes together; a turn takes at most 16384");
+}
+
+TEST(StopStrings, TakesTheLargestLegalSets) {
+  EXPECT_EQ(RefusalOf({}), "");
+  EXPECT_EQ(RefusalOf(Strings(16, std::string(1024, 'a'))), "");
+  EXPECT_EQ(RefusalOf({std::string(16384, 'a')}), "");
+}
+
+TEST(StopStrings, HoldBackTheLongestEndThatBeginsAString) {
+  const StopStrings strings({"abcd", "bce"});
+  EXPECT_EQ(strings.Label(NodeOf(strings, "xab")), "ab");
+  EXPECT_EQ(strings.Label(NodeOf(strings, "xabc")), "abc");
+  EXPECT_EQ(strings.Label(NodeOf(strings, "abca")), "a");
+  EXPECT_EQ(strings.Label(NodeOf(strings, "abce")), "bce") << "inside the other string";
+  EXPECT_EQ(strings.Depth(NodeOf(strings, "abc")), 3u);
+  EXPECT_EQ(NodeOf(strings, "abcx"), StopStrings::kStart);
+}
+
+TEST(StopStrings, MatchTheLongestStringThatEndsAndOfEqualOnesTheFirst) {
+  const StopStrings strings({"c", "bc", "bc", "abcd"});
+  EXPECT_EQ(strings.MatchAt(NodeOf(strings, "xc")), 0);
+  EXPECT_EQ(strings.MatchAt(NodeOf(strings, "bc")), 1);
+  EXPECT_EQ(strings.MatchAt(NodeOf(strings, "abc")), 1) << "a string that ends inside a longer one";
+  EXPECT_EQ(strings.MatchAt(NodeOf(strings, "abcd")), 3);
+  EXPECT_EQ(strings.MatchAt(NodeOf(strings, "ab")), StopStrings::kNoMatch);
+}
+
+TEST(StopStrings, MatchNothingWhenThereAreNone) {
+  const StopStrings none({});
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(NodeOf(none, "text"), StopStrings::kStart);
+  EXPECT_EQ(none.MatchAt(StopStrings::kStart), StopStrings::kNoMatch);
+  EXPECT_EQ(none.Label(StopStrings::kStart), "");
+}
+
+}  // namespace
+}  // namespace oga
