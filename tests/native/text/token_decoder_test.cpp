@@ -37,6 +37,25 @@ TEST(TokenDecoder, IsRefusedByNameWhenItIsNotKnown) {
   }
 }
 
+TEST(TokenDecoder, WritesBytesForTheCharactersOfTheByteAlphabet) {
+  const TokenDecoder decoder = Read(R"({"type": "ByteLevel"})");
+  EXPECT_EQ(DecodeToken(decoder,
+                        "\xC4\xA0"
+                        "a",
+                        false)
+                .bytes,
+            " a");
+  EXPECT_FALSE(decoder.first_differs());
+}
+
+TEST(TokenDecoder, DropsTheSpaceOfTheFirstTokenWhereMetaspaceSaysSo) {
+  const TokenDecoder decoder =
+      Read(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "always", "add_prefix_space": true})");
+  EXPECT_TRUE(decoder.first_differs());
+  EXPECT_EQ(DecodeToken(decoder, "_a", true).bytes, "a");
+  EXPECT_EQ(DecodeToken(decoder, "_a", false).bytes, " a");
+}
+
 TEST(TokenDecoder, StripsEachTokenWhenItDoesSoBeforeItJoinsThem) {
   const TokenDecoder decoder = Read(R"({"type": "Sequence", "decoders": [
       {"type": "Strip", "content": "_", "start": 1, "stop": 2}, {"type": "Fuse"}]})");
