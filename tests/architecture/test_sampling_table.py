@@ -192,3 +192,20 @@ def test_a_list_of_options_kept_by_hand_is_caught(gen_sampling: ModuleType, root
     found = hand_kept_lists(tree, names)
     assert len(found) == 1
     assert found[0].startswith("oga/server/static/chat.js names 6 options")
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "constant"),
+    [
+        ("MAX_STOP_STRINGS", "native/text/stop_strings.h", "kMaxStrings"),
+        ("MAX_LOGPROBS", "native/step/sampling.h", "kMaxTop"),
+    ],
+)
+def test_limits_of_lists_in_requests_are_the_library_s(root: Path, name: str, header: str, constant: str) -> None:
+    limit = re.search(rf"\b{constant} = (\d+);", (root / header).read_text(encoding="utf-8"))
+    held = re.search(
+        rf"^{name} = (\d+)$", (root / "oga/server/schemas/common.py").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert limit
+    assert held
+    assert held[1] == limit[1], f"{name} of the server is {held[1]}, but {header} has {constant} = {limit[1]}"
