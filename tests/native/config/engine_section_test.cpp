@@ -39,6 +39,18 @@ TEST(EngineSection, TakesTheBorderOfEachLimit) {
       "max_batch_size": 1, "max_scheduled_tokens": 1, "max_resident_requests": 1, "max_wait_steps": 1}}})"));
 }
 
+TEST(EngineSection, TellsPrefixCachingThatIsOffFromOneThatIsLeftOut) {
+  const auto prefix_caching = [](const char* value) {
+    return SmallConfig()
+        .WithOverlay(Message(R"({"engine": {"dynamic_batching": {"prefix_caching": )", value, "}}}"))
+        .dynamic_batching()
+        .prefix_caching;
+  };
+  EXPECT_EQ(prefix_caching("true"), true);
+  EXPECT_EQ(prefix_caching("false"), false);
+  EXPECT_EQ(prefix_caching("null"), std::nullopt);
+}
+
 TEST(EngineSection, RefusesLimitsBeyondTheirRanges) {
   const WrongValue rows[] = {
       {R"({"engine": []})", "engine", "is an empty list", "an object"},

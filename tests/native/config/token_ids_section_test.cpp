@@ -9,6 +9,7 @@ namespace oga {
 namespace {
 
 using testing::ExpectRefused;
+using testing::InfoLog;
 using testing::SmallConfig;
 using testing::WrongValue;
 
@@ -44,6 +45,14 @@ TEST(TokenIdsSection, ReadsTheOtherTokenIdsInEveryShape) {
     EXPECT_EQ(config.bos_token_id(), row.id) << row.value;
     EXPECT_EQ(config.pad_token_id(), row.id) << row.value;
   }
+}
+
+TEST(TokenIdsSection, TellsOfATokenIdThatTheVocabularyDoesNotHold) {
+  InfoLog log;
+  SmallConfig().WithOverlay(R"({"model": {"bos_token_id": 63, "pad_token_id": 64}})");
+  ASSERT_EQ(InfoLog::lines().size(), 1u);
+  EXPECT_CONTAINS(InfoLog::lines()[0], "model.pad_token_id");
+  EXPECT_EQ(InfoLog::lines()[0].find("model.bos_token_id"), std::string::npos) << InfoLog::lines()[0];
 }
 
 TEST(TokenIdsSection, RefusesWhatIsNoTokenId) {
