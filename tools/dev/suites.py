@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
@@ -101,6 +102,8 @@ def with_cases(program: ElementTree.Element, cases: Path) -> bool:
 def run_tests(summary: Summary, only: set[str]) -> None:
     """Runs the built suites; ``only`` names some of them, or is empty for all."""
     RESULTS.mkdir(parents=True, exist_ok=True)
+    # What a shell starts in the background ignores Ctrl-C, and so would the programs of tests that press it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not only or "cpp" in only:
         run_ctest(summary, "c++-c-sanitized", SANITIZED)
         run_ctest(summary, "c++-c-release", RELEASE)
