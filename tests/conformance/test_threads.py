@@ -163,10 +163,11 @@ def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_another_thread_keeps_ticking_while_a_model_loads_and_a_long_step_runs(slow_model: Path) -> None:
+    loads = 5  # one may be over after a few ticks
     with Ticker() as loading:
-        began = time.monotonic()
+        for _ in range(loads - 1):
+            oga.Model(slow_model).close()
         model = oga.Model(slow_model)
-        load = time.monotonic() - began
     with model, oga.Engine(model) as engine, engine.create_event_buffer(1) as buffer:
         request = engine.create_request()
         request.begin_turn([5 + place % 500 for place in range(2000)])
@@ -174,11 +175,10 @@ def test_another_thread_keeps_ticking_while_a_model_loads_and_a_long_step_runs(s
             began = time.monotonic()
             engine.run(buffer)
             step = time.monotonic() - began
-    # With the lock held for the call, its whole length would be one pause.
-    for ticker, length in ((loading, load), (running, step)):
-        assert length > 0.05
-        assert ticker.ticks > 5
-        assert ticker.longest < max(0.05, length * 0.8)
+    # With the lock held for a call, there would be a tick or two between calls, and the call's whole length one pause.
+    assert loading.ticks > 5 * loads
+    assert running.ticks > 5
+    assert running.longest < 0.8 * step
 
 
 def test_ctrl_c_between_runs_is_a_keyboard_interrupt_and_the_engine_goes_on(tiny_folder: Path) -> None:
